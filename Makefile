@@ -1,0 +1,56 @@
+# Every target prepares what it needs on a fresh machine: a virtual environment in .venv with the
+# package and its development tools. It is prepared again only when pyproject.toml changes.
+# `rm -rf .venv` starts over. PYTHON=python3.12 chooses the interpreter (3.11 or newer).
+
+PYTHON ?= python3
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+BIN := .venv/bin
+READY := .venv/.ready
+CHECKED := src tests $(wildcard benchmarks)
+AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
+
+.DEFAULT_GOAL := test
+.PHONY: test lint format demo bench campaign power-cut clean
+
+$(READY): pyproject.toml
+	@if command -v uv >/dev/null; then \
+	  test -x $(BIN)/python || uv venv --quiet --python $(PYTHON) .venv; \
+	  uv pip install --quiet --python $(BIN)/python -e '.[dev]'; \
+	else \
+	  $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'; \
+	  test -x $(BIN)/python || $(PYTHON) -m venv .venv; \
+	  $(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev]'; \
+	fi
+	@touch $@
+
+test: lint  ## Everything a change must pass: lint, types, walls, tests, coverage, no unlisted skips.
+	$(BIN)/python -m pytest -q --cov --cov-report=term
+
+lint: $(READY)
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/mypy --no-error-summary $(CHECKED)
+	$(BIN)/lint-imports --no-logo
+
+format: $(READY)
+	$(BIN)/ruff check --quiet --fix .
+	$(BIN)/ruff format --quiet .
+
+demo: $(READY)
+	@$(BIN)/holdfast demo
+
+bench: $(READY)
+	@$(BIN)/python -m benchmarks
+
+# The same tests with the harnesses at full size: more crash points, faults and examples.
+campaign: $(READY)
+	$(BIN)/python -m pytest --campaign -q -o faulthandler_timeout=1800
+
+# Cuts the power under a real file system on a virtual device, which only root may set up.
+power-cut: $(READY)
+	$(AS_ROOT) $(BIN)/python tests/power/power_cut.py
+
+clean:
+	rm -rf build dist htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage .coverage.*
+	find src tests $(wildcard benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,86 @@
+"""Durable checkpoints, journals and audit trails for multi-agent workflows.
+
+The front door: everything public is here, and is imported when it is first asked for, because the command
+line passes through this door too and must not wait for asyncio or a codec to show its help.
+"""
+
+from __future__ import annotations
+
+# Known to type checkers by its name; importing `typing` for it would cost more than all the rest here.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.domain.checkpoint import CheckpointMeta, CheckpointStatus, CheckpointType
+    from holdfast.domain.errors import (
+        CheckpointConflictError,
+        CheckpointCorruptError,
+        CheckpointError,
+        CheckpointNotFoundError,
+        CheckpointRecoveryError,
+        CheckpointWriteError,
+        NoValidCheckpointError,
+        UnsupportedTypeError,
+    )
+    from holdfast.domain.event import Event
+    from holdfast.domain.ids import CheckpointID
+    from holdfast.domain.plain import TypeRegistry
+    from holdfast.domain.retention import RetentionPolicy
+    from holdfast.domain.state import WorkflowState
+
+__all__ = [
+    "CheckpointConflictError",
+    "CheckpointCorruptError",
+    "CheckpointError",
+    "CheckpointID",
+    "CheckpointMeta",
+    "CheckpointNotFoundError",
+    "CheckpointRecoveryError",
+    "CheckpointStatus",
+    "CheckpointType",
+    "CheckpointWriteError",
+    "Event",
+    "NoValidCheckpointError",
+    "RetentionPolicy",
+    "TypeRegistry",
+    "UnsupportedTypeError",
+    "WorkflowState",
+    "__version__",
+]
+
+__version__ = "0.1.0"
+
+_ROOMS = {
+    "holdfast.domain.checkpoint": ("CheckpointMeta", "CheckpointStatus", "CheckpointType"),
+    "holdfast.domain.errors": (
+        "CheckpointConflictError",
+        "CheckpointCorruptError",
+        "CheckpointError",
+        "CheckpointNotFoundError",
+        "CheckpointRecoveryError",
+        "CheckpointWriteError",
+        "NoValidCheckpointError",
+        "UnsupportedTypeError",
+    ),
+    "holdfast.domain.event": ("Event",),
+    "holdfast.domain.ids": ("CheckpointID",),
+    "holdfast.domain.plain": ("TypeRegistry",),
+    "holdfast.domain.retention": ("RetentionPolicy",),
+    "holdfast.domain.state": ("WorkflowState",),
+}
+
+# Hidden from type checkers, who would otherwise believe in any name at all.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Fetch a public name from its room, once."""
+        from importlib import import_module
+
+        for room, names in _ROOMS.items():
+            if name in names:
+                value: object = getattr(import_module(room), name)
+                globals()[name] = value
+                return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,8 @@
+"""Run the command line with `python -m holdfast`."""
+
+import sys
+
+from holdfast.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

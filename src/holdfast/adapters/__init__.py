@@ -1,0 +1,1 @@
+"""How: one module, or one small room, for each technology behind a port."""

@@ -1,0 +1,142 @@
+"""Carrying journal operations out on the plain files, and making the result durable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.frame import Kind, Operation
+
+TEMPORARY_SUFFIX = ".tmp"
+
+#: Above this many files one sync of the whole file system is cheaper than one for each.
+SYNC_EACH_MAX = 256
+
+
+class Applier:
+    """Writes operations to files in batches and remembers which ones to sync before settling."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self._touched: set[str] = set()
+        self._folders: set[str] = set()
+
+    def apply(self, operations: Iterable[Operation]) -> None:
+        """Carry operations out, each file opened once. Redoing them changes nothing."""
+        by_path: dict[str, list[Operation]] = {}
+        for operation in operations:
+            by_path.setdefault(operation.path, []).append(operation)
+        for path, listed in by_path.items():
+            self._apply_to(path, listed)
+
+    def _apply_to(self, path: str, operations: list[Operation]) -> None:
+        writes: list[Operation] = []
+        for operation in operations:
+            if operation.kind is Kind.WRITE:
+                writes.append(operation)
+                continue
+            writes.clear()
+            if operation.kind is Kind.REPLACE:
+                self._replace(path, operation.data)
+            else:
+                self._unlink(path)
+        if writes:
+            self._write(path, writes)
+
+    def _write(self, path: str, writes: list[Operation]) -> None:
+        handle = self._open(path)
+        try:
+            for offset, data in merge(writes):
+                self._disk.write(handle, data, offset)
+        finally:
+            self._disk.close(handle)
+        self._touched.add(path)
+
+    def _open(self, path: str) -> int:
+        try:
+            return self._disk.open(path, write=True)
+        except FileNotFoundError:
+            self._folders.update(ancestors(path))
+            return self._create(path)
+
+    def _create(self, path: str) -> int:
+        try:
+            return self._disk.open(path, write=True, create=True)
+        except FileNotFoundError:
+            self._disk.make_folder(path.rpartition("/")[0])
+            return self._disk.open(path, write=True, create=True)
+
+    def _replace(self, path: str, data: bytes) -> None:
+        temporary = path + TEMPORARY_SUFFIX
+        self._folders.update(ancestors(path))
+        handle = self._create(temporary)
+        try:
+            self._disk.truncate(handle, 0)
+            self._disk.write(handle, data, 0)
+            self._disk.sync(handle)
+        finally:
+            self._disk.close(handle)
+        self._disk.rename(temporary, path)
+        self._touched.discard(path)
+
+    def _unlink(self, path: str) -> None:
+        try:
+            self._disk.unlink(path)
+        except FileNotFoundError:
+            return
+        self._folders.add(path.rpartition("/")[0])
+        self._touched.discard(path)
+
+    def adopt(self, operations: Iterable[Operation]) -> None:
+        """Take over what another process applied: these files must be synced by us now."""
+        for operation in operations:
+            self._touched.add(operation.path)
+            self._folders.update(ancestors(operation.path))
+
+    def sync(self) -> None:
+        """Make everything applied so far durable. On failure all of it stays to be synced."""
+        if len(self._touched) + len(self._folders) > SYNC_EACH_MAX and self._disk.sync_all():
+            self._touched.clear()
+            self._folders.clear()
+            return
+        for path in sorted(self._touched):
+            self._sync_file(path)
+        for folder in sorted(self._folders, key=len, reverse=True):
+            self._sync_folder(folder)
+        self._touched.clear()
+        self._folders.clear()
+
+    def _sync_file(self, path: str) -> None:
+        try:
+            handle = self._disk.open(path, write=True)
+        except FileNotFoundError:
+            return
+        try:
+            self._disk.sync(handle)
+        finally:
+            self._disk.close(handle)
+
+    def _sync_folder(self, folder: str) -> None:
+        try:
+            self._disk.sync_folder(folder)
+        except FileNotFoundError:
+            return
+
+
+def ancestors(path: str) -> list[str]:
+    """Every folder above a path, the root included."""
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[:count]) for count in range(len(parts) + 1)]
+
+
+def merge(writes: list[Operation]) -> list[tuple[int, bytes]]:
+    """Neighbouring writes as one."""
+    runs: list[tuple[int, list[bytes], int]] = []
+    for write in writes:
+        if runs and runs[-1][2] == write.offset:
+            start, pieces, end = runs[-1]
+            pieces.append(write.data)
+            runs[-1] = (start, pieces, end + len(write.data))
+        else:
+            runs.append((write.offset, [write.data], write.end))
+    return [(start, b"".join(pieces)) for start, pieces, _ in runs]

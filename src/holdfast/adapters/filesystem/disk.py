@@ -1,0 +1,213 @@
+"""The one door to the file system. Tests replace it to enumerate every crash and every fault."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import mmap
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+FILE_MODE = 0o600
+FOLDER_MODE = 0o700
+
+_NO_FOLLOW = os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class SharedPage(Protocol):
+    """A few bytes that all processes with the store open see at once."""
+
+    def __getitem__(self, key: slice) -> bytes: ...
+
+    def __setitem__(self, key: slice, value: bytes) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Disk:
+    """Files below one root. Paths are relative, `/`-separated and never leave the root.
+
+    No symbolic link is followed, at any depth: a store is treated as written by an attacker.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+
+    # -- folders -----------------------------------------------------------------------------
+
+    def make_root(self) -> None:
+        os.makedirs(self.root, mode=FOLDER_MODE, exist_ok=True)
+
+    @contextmanager
+    def _folder(self, path: str) -> Iterator[int]:
+        """Open a folder component by component, refusing links."""
+        handle = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for part in filter(None, path.split("/")):
+                inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | _NO_FOLLOW, dir_fd=handle)
+                os.close(handle)
+                handle = inner
+            yield handle
+        finally:
+            os.close(handle)
+
+    def make_folder(self, path: str) -> None:
+        """Create a folder and those above it; nothing happens if it is there."""
+        parent, _, name = path.rpartition("/")
+        try:
+            self._make_one(parent, name)
+        except FileNotFoundError:
+            self.make_folder(parent)
+            self._make_one(parent, name)
+
+    def _make_one(self, parent: str, name: str) -> None:
+        with self._folder(parent) as handle:
+            try:
+                os.mkdir(name, FOLDER_MODE, dir_fd=handle)
+            except FileExistsError:
+                return
+
+    def list_folder(self, path: str) -> list[str]:
+        """Names in a folder, sorted; empty if it is not there."""
+        try:
+            with self._folder(path) as handle:
+                return sorted(os.listdir(handle))
+        except FileNotFoundError:
+            return []
+
+    def sync_folder(self, path: str) -> None:
+        """Make the folder's entries (created, renamed, removed names) durable."""
+        with self._folder(path) as handle:
+            _full_sync(handle)
+
+    def remove_folder(self, path: str) -> None:
+        parent, _, name = path.rpartition("/")
+        with self._folder(parent) as handle:
+            os.rmdir(name, dir_fd=handle)
+
+    # -- files -------------------------------------------------------------------------------
+
+    def open(self, path: str, *, write: bool = False, create: bool = False) -> int:
+        """Open a file; `create` makes it (mode 0600) if it is not there."""
+        flags = (os.O_RDWR if write else os.O_RDONLY) | _NO_FOLLOW | (os.O_CREAT if create else 0)
+        parent, _, name = path.rpartition("/")
+        with self._folder(parent) as handle:
+            return os.open(name, flags, FILE_MODE, dir_fd=handle)
+
+    def close(self, handle: int) -> None:
+        os.close(handle)
+
+    def size(self, handle: int) -> int:
+        return os.fstat(handle).st_size
+
+    def read(self, handle: int, length: int, offset: int) -> bytes:
+        """Up to `length` bytes at `offset`; fewer only at the end of the file."""
+        data = os.pread(handle, length, offset)
+        if len(data) == length or not data:
+            return data
+        pieces = [data]
+        while data and sum(map(len, pieces)) < length:
+            have = sum(map(len, pieces))
+            data = os.pread(handle, length - have, offset + have)
+            pieces.append(data)
+        return b"".join(pieces)
+
+    def write(self, handle: int, data: bytes | memoryview, offset: int) -> None:
+        """Write all of `data` at `offset`."""
+        written = os.pwrite(handle, data, offset)
+        view = memoryview(data)
+        while written < len(view):
+            more = os.pwrite(handle, view[written:], offset + written)
+            if not more:
+                raise OSError(errno.EIO, "write made no progress")
+            written += more
+
+    def truncate(self, handle: int, size: int) -> None:
+        os.ftruncate(handle, size)
+
+    def sync(self, handle: int) -> None:
+        """Make the file's data and size durable."""
+        _data_sync(handle)
+
+    def sync_all(self) -> bool:
+        """Make everything in the file system durable in one call; False where there is no such call."""
+        return _sync_file_system(self.root)
+
+    def rename(self, source: str, target: str) -> None:
+        """Replace `target` by `source`, both in one folder, atomically."""
+        parent, _, name = target.rpartition("/")
+        with self._folder(parent) as handle:
+            os.rename(source.rpartition("/")[2], name, src_dir_fd=handle, dst_dir_fd=handle)
+
+    def unlink(self, path: str) -> None:
+        parent, _, name = path.rpartition("/")
+        with self._folder(parent) as handle:
+            os.unlink(name, dir_fd=handle)
+
+    def file_size(self, path: str) -> int | None:
+        """Size of a regular file, or None if there is none. A link is an error."""
+        parent, _, name = path.rpartition("/")
+        try:
+            with self._folder(parent) as handle:
+                found = os.stat(name, dir_fd=handle, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.ELOOP, "not a regular file", path)
+        return found.st_size
+
+    def map(self, handle: int, length: int) -> mmap.mmap:
+        """Map a file for reading: large files are hashed and cut without a copy."""
+        return mmap.mmap(handle, length, prot=mmap.PROT_READ)
+
+    # -- between processes -------------------------------------------------------------------
+
+    def lock(self, handle: int, *, shared: bool = False, wait: bool = True) -> bool:
+        """Take the file's advisory lock; False if it is held and we do not wait."""
+        flags = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB)
+        try:
+            fcntl.flock(handle, flags)
+        except BlockingIOError:
+            return False
+        return True
+
+    def unlock(self, handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_UN)
+
+    def share(self, handle: int, length: int) -> SharedPage:
+        """Map the file's first bytes, shared with every process that does the same."""
+        return mmap.mmap(handle, length)
+
+
+def _data_sync(handle: int) -> None:
+    # macOS: fsync reaches the drive's cache only; F_FULLFSYNC reaches the medium.
+    if sys.platform == "darwin":
+        fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
+    else:
+        os.fdatasync(handle)
+
+
+def _sync_file_system(root: str) -> bool:
+    if not sys.platform.startswith("linux"):
+        return False
+    import ctypes
+
+    handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        # Linux from 5.8 on reports write-back errors here.
+        if ctypes.CDLL(None, use_errno=True).syncfs(handle):
+            raise OSError(ctypes.get_errno(), "syncfs failed", root)
+    finally:
+        os.close(handle)
+    return True
+
+
+def _full_sync(handle: int) -> None:
+    if sys.platform == "darwin":
+        fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
+    else:
+        os.fsync(handle)

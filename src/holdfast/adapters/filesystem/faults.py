@@ -1,0 +1,65 @@
+"""Operating system errors said in Holdfast's words. The one place that knows errno."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from holdfast.adapters.filesystem.journal import JournalPoisoned
+from holdfast.domain.errors import (
+    CheckpointCorruptError,
+    CheckpointReadError,
+    CheckpointWriteError,
+    DiskFullError,
+    PermissionDeniedError,
+)
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+@contextmanager
+def writing(place: str) -> Iterator[None]:
+    """Translate what goes wrong while something is being made durable."""
+    try:
+        yield
+    except JournalPoisoned as error:
+        raise CheckpointWriteError(
+            str(error), place=place, hint="Try again: nothing was acknowledged."
+        ) from error
+    except OSError as error:
+        raise _write_error(error, place) from error
+
+
+def _write_error(error: OSError, place: str) -> CheckpointWriteError:
+    said = error.strerror or str(error)
+    if error.errno in _FULL:
+        return DiskFullError(
+            f"no space left ({said})", place=place, hint="Free space or prune, then try again."
+        )
+    if error.errno in _DENIED:
+        return PermissionDeniedError(
+            f"not allowed ({said})", place=place, hint="Check owner and mode of the store's folder."
+        )
+    return CheckpointWriteError(
+        f"the disk failed ({said})",
+        place=place,
+        hint="Whether the last commit is durable is unknown; read it back before repeating it.",
+    )
+
+
+@contextmanager
+def reading(place: str) -> Iterator[None]:
+    """Translate what goes wrong while something is read."""
+    try:
+        yield
+    except OSError as error:
+        said = error.strerror or str(error)
+        if error.errno == errno.ELOOP:
+            raise CheckpointCorruptError(
+                "a symbolic link stands where a file of the store belongs",
+                place=place,
+                hint="Nothing was followed. Find out who put it there, then remove it.",
+            ) from error
+        raise CheckpointReadError(f"cannot read ({said})", place=place) from error

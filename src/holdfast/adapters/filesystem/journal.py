@@ -1,0 +1,318 @@
+"""The write-ahead journal: append under a lock, sync outside it, settle, recycle.
+
+Several processes append to one ring. Each holds a shared lock on `users` while the store is open; who
+can take it alone knows that nobody else lives, and recovers what a crash left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.frame import (
+    EMPTY_DIGEST,
+    Frame,
+    Operation,
+    encode_frame,
+    encode_operations,
+    frame_bytes,
+)
+from holdfast.adapters.filesystem.page import PAGE_BYTES, Page
+from holdfast.adapters.filesystem.ring import Ring, Superblock
+
+FOLDER = "journal"
+#: Tokens outlive a ring file, so they are counted in a generation of their own.
+_TOKEN_GENERATION = 0
+
+
+class JournalPoisoned(Exception):
+    """A sync of this ring failed: what it was to make durable is in doubt for every process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Journal bytes that were durable and are no longer whole."""
+
+    lsn: int
+    durable: int
+    image: bytes
+
+
+class Journal:
+    """One process's view of the journal."""
+
+    def __init__(self, disk: Disk, capacity: int) -> None:
+        self._disk = disk
+        self._capacity = capacity
+        self._lock = disk.open(f"{FOLDER}/lock", write=True, create=True)
+        self._users = disk.open(f"{FOLDER}/users", write=True, create=True)
+        self.page = _open_page(disk)
+        self.ring: Ring
+        self._retired: list[Ring] = []
+        self.end = 0
+        self.chain = EMPTY_DIGEST
+        self.token = 0
+        self.damage: Damage | None = None
+
+    @property
+    def generation(self) -> int:
+        return self.ring.superblock.generation
+
+    @property
+    def settled(self) -> int:
+        """The settled point as far as any process has told."""
+        return max(self.page.mark(Page.SETTLED, self.generation), self.ring.superblock.settled)
+
+    @property
+    def durable(self) -> int:
+        return max(self.page.mark(Page.DURABLE, self.generation), self.ring.superblock.settled)
+
+    # -- opening and closing -----------------------------------------------------------------
+
+    def open(self, redo: Callable[[list[Frame]], None]) -> None:
+        """Join the processes that write this store, or recover it if there are none.
+
+        Args:
+            redo: Carries the frames since the settled point out on the files, durably.
+        """
+        self._disk.lock(self._lock)
+        try:
+            if self._disk.lock(self._users, wait=False):
+                self._recover(redo)
+            self._disk.lock(self._users, shared=True)
+            self._join()
+        finally:
+            self._disk.unlock(self._lock)
+
+    def _recover(self, redo: Callable[[list[Frame]], None]) -> None:
+        ring = self._newest_ring()
+        block = ring.superblock
+        durable = self.page.mark(Page.DURABLE, block.generation)
+        frames = list(ring.chained(block.settled, block.chain))
+        end, chain = _end_of(frames, block)
+        self.damage = self.damage or find_damage(ring, end, durable)
+        redo(frames)
+        self.page.clear()
+        ring = self._restart(ring, end, chain)
+        self.page.publish(ring.superblock.generation, end, chain)
+        self._disk.close(ring.handle)
+
+    def _newest_ring(self) -> Ring:
+        """The ring to go on with; unfinished and superseded ones are removed, a damaged one is kept."""
+        found: Ring | None = None
+        newest = 0
+        for name in reversed(self._disk.list_folder(FOLDER)):
+            generation = generation_of(name)
+            if generation is None:
+                if name.endswith(".tmp"):
+                    self._disk.unlink(f"{FOLDER}/{name}")
+                continue
+            newest = max(newest, generation)
+            ring = None if found else Ring.open(self._disk, ring_path(generation), write=True)
+            if found is None and ring is None:
+                self._note_headless(ring_path(generation))
+            elif ring is None:
+                self._disk.unlink(ring_path(generation))
+            found = found or ring
+        if found is None:
+            first = Superblock(newest + 1, counter=1, capacity=self._capacity, settled=0)
+            found = Ring.create(self._disk, ring_path(newest + 1), first)
+        return found
+
+    def _note_headless(self, path: str) -> None:
+        """Remember the bytes of a ring both of whose superblocks are gone, and set it aside."""
+        handle = self._disk.open(path)
+        try:
+            image = self._disk.read(handle, self._disk.size(handle), 0)
+        finally:
+            self._disk.close(handle)
+        self.damage = Damage(lsn=0, durable=0, image=image)
+        self._disk.rename(path, path.replace("ring-", "damaged-"))
+
+    def _restart(self, ring: Ring, end: int, chain: bytes) -> Ring:
+        """Settle everything redone; after damage, or with another size, in a new ring file."""
+        block = ring.superblock
+        if self.damage is None and block.capacity == self._capacity:
+            if end != block.settled:
+                ring.settle(end, chain)
+            ring.fill()
+            return ring
+        fresh = Superblock(block.generation + 1, 1, self._capacity, end, chain)
+        successor = Ring.create(self._disk, ring_path(fresh.generation), fresh)
+        self._discard(ring)
+        return successor
+
+    def _discard(self, ring: Ring) -> None:
+        self._disk.close(ring.handle)
+        self._disk.unlink(ring.path)
+        self._disk.sync_folder(FOLDER)
+
+    def _join(self) -> None:
+        tail = self.page.tail()
+        if tail is None:
+            raise JournalPoisoned("the shared page is damaged while other processes use the store")
+        self._open_ring(tail.generation)
+        self.token = self.page.mark(Page.TOKENS, _TOKEN_GENERATION) + 1
+        self.page.raise_mark(Page.TOKENS, _TOKEN_GENERATION, self.token)
+
+    def _open_ring(self, generation: int) -> None:
+        ring = Ring.open(self._disk, ring_path(generation), write=True)
+        if ring is None:
+            raise JournalPoisoned("the journal's superblocks are damaged")
+        self.ring = ring
+        self.end, self.chain = ring.superblock.settled, ring.superblock.chain
+
+    def close(self, *, shrink: bool) -> None:
+        """Leave; the last one out gives the ring's space back if everything is settled."""
+        self._disk.lock(self._lock)
+        try:
+            alone = self._disk.lock(self._users, wait=False)
+            tail = self.page.tail()
+            if alone and shrink and tail is not None and tail.end == self.ring.superblock.settled:
+                self.ring.shrink()
+        finally:
+            self._disk.unlock(self._lock)
+        self.release()
+
+    def release(self) -> None:
+        """Close every descriptor without unlocking: after a fork the locks are our parent's."""
+        self.page.close()
+        for ring in (self.ring, *self._retired):
+            self._disk.close(ring.handle)
+        self._disk.close(self._users)
+        self._disk.close(self._lock)
+
+    # -- appending ---------------------------------------------------------------------------
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the append lock; a poisoned ring is replaced before anything else."""
+        self._disk.lock(self._lock)
+        try:
+            tail = self.page.tail()
+            if tail is not None and self.page.mark(Page.POISONED, tail.generation):
+                self._replace_ring(tail.generation)
+            yield
+        finally:
+            self._disk.unlock(self._lock)
+
+    def _replace_ring(self, generation: int) -> None:
+        """Carry what is known durable into a new file: the failed one is never trusted again."""
+        ring = Ring.open(self._disk, ring_path(generation), write=True)
+        if ring is None:
+            raise JournalPoisoned("the journal's superblocks are damaged")
+        block = ring.superblock
+        durable = max(self.page.mark(Page.DURABLE, generation), block.settled)
+        frames = [f for f in ring.chained(block.settled, block.chain) if f.end <= durable]
+        fresh = Superblock(generation + 1, 1, block.capacity, block.settled, block.chain)
+        successor = Ring.create(self._disk, ring_path(fresh.generation), fresh)
+        for frame in frames:
+            data, _ = encode_frame(frame.lsn, frame.durable, frame.token, frame.previous, frame.payload)
+            successor.write(data, frame.lsn)
+        successor.sync()
+        end, chain = _end_of(frames, block)
+        self.page.raise_mark(Page.DURABLE, fresh.generation, end)
+        self.page.raise_mark(Page.APPLIED, fresh.generation, self.page.mark(Page.APPLIED, generation))
+        self.page.publish(fresh.generation, end, chain)
+        self._disk.close(successor.handle)
+        self._discard(ring)
+
+    def catch_up(self) -> tuple[bool, list[Frame]]:
+        """Frames others appended since we looked, and whether we must forget what we knew.
+
+        Right only under the append lock; without it, a moment's view.
+        """
+        tail = self.page.tail()
+        if tail is None or (tail.generation == self.generation and tail.end == self.end):
+            return False, []
+        forget = tail.generation != self.generation
+        if forget:
+            # The old descriptor stays open: another thread may be syncing it, and a number that is
+            # closed under it could by then name another file.
+            self._retired.append(self.ring)
+            self._open_ring(tail.generation)
+        elif self.settled > self.end:
+            # We slept while the ring was recycled: what we missed is in the files.
+            forget = True
+            self.ring.reread_superblock()
+            self.end, self.chain = self.ring.superblock.settled, self.ring.superblock.chain
+        frames = []
+        for frame in self.ring.chained(self.end, self.chain):
+            if frame.end > tail.end:
+                break
+            frames.append(frame)
+            self.end, self.chain = frame.end, frame.digest
+        return forget, frames
+
+    def room_for(self, payload_bytes: int) -> bool:
+        return self.end + frame_bytes(payload_bytes) - self.settled <= self.ring.capacity
+
+    def append(self, operations: list[Operation]) -> Frame:
+        """Write one frame at the end and tell the others. Not yet durable. Needs the append lock."""
+        payload = encode_operations(operations)
+        data, digest = encode_frame(self.end, self.durable, self.token, self.chain, payload)
+        self.ring.write(data, self.end)
+        frame = Frame(self.end, self.durable, self.token, self.chain, digest, payload)
+        self.end, self.chain = frame.end, digest
+        self.page.publish(self.generation, self.end, self.chain)
+        return frame
+
+    def sync(self, frame: Frame) -> None:
+        """Make a frame, and all before it, durable; raises if that failed for anyone."""
+        ring, generation = self.ring, self.generation
+        try:
+            ring.sync()
+        except OSError:
+            self.page.raise_mark(Page.POISONED, generation, 1)
+            raise
+        if self.page.mark(Page.POISONED, generation):
+            raise JournalPoisoned("another writer's sync of the same journal failed")
+        self.page.raise_mark(Page.DURABLE, generation, frame.end)
+
+    # -- settling ----------------------------------------------------------------------------
+
+    def frames_since_settled(self) -> list[Frame]:
+        """Durable frames that the files do not yet durably hold. For the one applier."""
+        self.ring.reread_superblock()
+        block, durable = self.ring.superblock, self.durable
+        return [frame for frame in self.ring.chained(block.settled, block.chain) if frame.end <= durable]
+
+    def settle(self, settled: int, chain: bytes) -> None:
+        """Recycle up to a position whose files are durable. For the one applier."""
+        self.ring.settle(settled, chain)
+        self.page.raise_mark(Page.SETTLED, self.generation, settled)
+
+
+def ring_path(generation: int) -> str:
+    return f"{FOLDER}/ring-{generation:06d}"
+
+
+def generation_of(name: str) -> int | None:
+    """Generation of a ring file by its name, None for other files."""
+    number = name.removeprefix("ring-")
+    return int(number) if number != name and number.isdecimal() else None
+
+
+def find_damage(ring: Ring, end: int, durable: int) -> Damage | None:
+    """Tell a torn tail from damage: something past the end says that it was durable."""
+    durable = max([durable, *(frame.durable for frame in ring.strays(end))])
+    if durable <= end:
+        return None
+    length = min(durable - end, ring.capacity)
+    return Damage(end, durable, ring.read(length, end))
+
+
+def _end_of(frames: list[Frame], block: Superblock) -> tuple[int, bytes]:
+    return (frames[-1].end, frames[-1].digest) if frames else (block.settled, block.chain)
+
+
+def _open_page(disk: Disk) -> Page:
+    handle = disk.open(f"{FOLDER}/shared", write=True, create=True)
+    try:
+        if disk.size(handle) < PAGE_BYTES:
+            disk.write(handle, bytes(PAGE_BYTES), 0)
+        return Page(disk.share(handle, PAGE_BYTES))
+    finally:
+        disk.close(handle)

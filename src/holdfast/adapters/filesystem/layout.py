@@ -1,0 +1,69 @@
+"""Where everything lies. An id is never a path: folders are named by `folder_name`, sharded by hash."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from holdfast.domain.ids import check_id, folder_name, shard
+
+SETTINGS = "holdfast.json"
+CHECKPOINTS = "checkpoints"
+EVENTS = "events"
+BLOBS = "blobs"
+QUARANTINE = "quarantine"
+LATEST = "recovery/latest.json"
+MANIFEST = "manifest.jsonl"
+SUMS = "SHA256SUMS"
+
+_DELTAS_SUFFIX = ".deltas.jsonl"
+
+
+@lru_cache(maxsize=4096)
+def workflow_folder(workflow_id: str) -> str:
+    check_id("workflow", workflow_id)
+    return f"{CHECKPOINTS}/{shard(workflow_id)}/{folder_name(workflow_id)}"
+
+
+@lru_cache(maxsize=4096)
+def events_folder(workflow_id: str) -> str:
+    check_id("workflow", workflow_id)
+    return f"{EVENTS}/{shard(workflow_id)}/{folder_name(workflow_id)}"
+
+
+def manifest_path(folder: str) -> str:
+    return f"{folder}/{MANIFEST}"
+
+
+def sums_path(folder: str) -> str:
+    return f"{folder}/{SUMS}"
+
+
+def deltas_name(group: int) -> str:
+    return f"checkpoint_{group:06d}{_DELTAS_SUFFIX}"
+
+
+def keyframe_name(sequence: int, suffix: str) -> str:
+    return f"checkpoint_{sequence:06d}.{suffix}"
+
+
+def group_of(name: str) -> int | None:
+    """Group of a delta file by its name, None for other files."""
+    number = name.removeprefix("checkpoint_").removesuffix(_DELTAS_SUFFIX)
+    return int(number) if name == f"checkpoint_{number}{_DELTAS_SUFFIX}" and number.isdecimal() else None
+
+
+def keyframe_of(name: str) -> tuple[int, str] | None:
+    """Sequence and suffix of a keyframe file by its name, None for other files."""
+    number, _, suffix = name.removeprefix("checkpoint_").partition(".")
+    is_keyframe = name.startswith("checkpoint_") and number.isdecimal() and group_of(name) is None
+    return (int(number), suffix) if is_keyframe and not suffix.endswith("tmp") else None
+
+
+def events_name(timestamp: str) -> str:
+    return f"events_{timestamp[:10]}.jsonl"
+
+
+def blob_path(sha256: str) -> str:
+    if len(sha256) != 64 or not set(sha256) <= set("0123456789abcdef"):
+        raise ValueError(f"not a SHA-256: {sha256!r}")
+    return f"{BLOBS}/{sha256[:2]}/{sha256}"

@@ -1,0 +1,189 @@
+"""The manifest: one line per checkpoint, keyframe and status change. A view, rebuilt from the records."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from holdfast.domain.record import Entry, KeyframeEntry, Transition
+
+_SUM_BYTES = 16
+LATEST_MAX = 100
+
+#: Manifest key -> Entry field, in the order they are written.
+_FIELDS = {
+    "seq": "sequence",
+    "id": "uuid",
+    "ts": "timestamp",
+    "type": "type",
+    "checksum": "checksum",
+    "parent": "parent",
+    "group": "group",
+    "len": "length",
+    "size": "state_bytes",
+    "status": "status",
+    "stage": "stage",
+    "agent": "agent",
+    "session": "session",
+    "phase": "phase",
+    "label": "label",
+    "blobs": "blobs",
+    "event_seq": "event_seq",
+    "retry_count": "retry_count",
+    "pinned": "pinned",
+    "pruned": "pruned",
+}
+_DEFAULTS = {name: getattr(Entry(0, "", "", "", ""), name) for name in _FIELDS.values()}
+
+
+class ManifestDamaged(Exception):
+    """A line is not what was written; the manifest has to be rebuilt."""
+
+
+@dataclass(slots=True)
+class Manifest:
+    """What the lines of a manifest add up to."""
+
+    workflow_id: str = ""
+    entries: dict[int, Entry] = field(default_factory=dict)
+    offsets: dict[int, int] = field(default_factory=dict)
+    keyframes: dict[int, KeyframeEntry] = field(default_factory=dict)
+
+    @property
+    def last(self) -> Entry | None:
+        return self.entries[next(reversed(self.entries))] if self.entries else None
+
+    def lines(self) -> bytes:
+        """The manifest written anew."""
+        pieces = [header_line(self.workflow_id)]
+        pieces += [keyframe_line(keyframe) for keyframe in self.keyframes.values()]
+        pieces += [entry_line(entry, self.offsets.get(seq, 0)) for seq, entry in self.entries.items()]
+        return b"".join(pieces)
+
+
+def header_line(workflow_id: str) -> bytes:
+    return _line({"manifest": 1, "wf": workflow_id})
+
+
+def entry_line(entry: Entry, offset: int) -> bytes:
+    fields: dict[str, Any] = {}
+    for key, name in _FIELDS.items():
+        value = getattr(entry, name)
+        if value != _DEFAULTS[name]:
+            fields[key] = value
+    if entry.parent == entry.sequence - 1:
+        fields.pop("parent", None)
+    fields["at"] = offset
+    return _line(fields)
+
+
+def keyframe_line(keyframe: KeyframeEntry) -> bytes:
+    fields: dict[str, Any] = {
+        "keyframe": keyframe.sequence,
+        "sha256": keyframe.sha256,
+        "len": keyframe.length,
+    }
+    fields["suffix"] = keyframe.suffix
+    if keyframe.blobs:
+        fields["blobs"] = keyframe.blobs
+    return _line(fields)
+
+
+def transition_line(transition: Transition) -> bytes:
+    return _line(
+        {
+            "of": transition.sequence,
+            "status": transition.status,
+            "retry_count": transition.retry_count,
+            "pinned": transition.pinned,
+        }
+    )
+
+
+def parse(data: bytes) -> Manifest:
+    """Add up a manifest's lines; raises ManifestDamaged at the first wrong one."""
+    manifest = Manifest()
+    if data and not data.endswith(b"\n"):
+        raise ManifestDamaged("the last line is cut")
+    fold(manifest, map(parse_line, data.splitlines(keepends=True)))
+    if data and not manifest.workflow_id:
+        raise ManifestDamaged("the first line does not name the workflow")
+    return manifest
+
+
+def fold(manifest: Manifest, lines: Iterable[dict[str, Any]]) -> None:
+    for line in lines:
+        if "seq" in line:
+            entry = read_entry(line)
+            manifest.entries[entry.sequence] = entry
+            manifest.offsets[entry.sequence] = line["at"]
+        elif "keyframe" in line:
+            manifest.keyframes[line["keyframe"]] = read_keyframe(line)
+        elif "of" in line:
+            apply_transition(manifest.entries, line)
+        else:
+            manifest.workflow_id = line.get("wf", "")
+
+
+def apply_transition(entries: dict[int, Entry], line: dict[str, Any]) -> None:
+    if (entry := entries.get(line["of"])) is not None:
+        entries[entry.sequence] = replace(
+            entry, status=line["status"], retry_count=line["retry_count"], pinned=line["pinned"]
+        )
+
+
+def parse_line(line: bytes) -> dict[str, Any]:
+    """One line's fields if its sum is right."""
+    body, separator, tail = line.rpartition(b',"sum":"')
+    if not separator or tail != _sum(body) + b'"}\n':
+        raise ManifestDamaged(f"wrong line: {line[:80]!r}")
+    fields: dict[str, Any] = json.loads(body + b"}")
+    return fields
+
+
+def read_entry(line: dict[str, Any]) -> Entry:
+    values = {name: line[key] for key, name in _FIELDS.items() if key in line}
+    for name in ("uuid", "timestamp", "type", "checksum"):
+        values.setdefault(name, "")
+    values.setdefault("parent", values["sequence"] - 1)
+    values["blobs"] = tuple(values.get("blobs", ()))
+    return Entry(**values)
+
+
+def read_keyframe(line: dict[str, Any]) -> KeyframeEntry:
+    return KeyframeEntry(
+        line["keyframe"], line["sha256"], line["len"], line["suffix"], tuple(line.get("blobs", ()))
+    )
+
+
+def _line(fields: dict[str, Any]) -> bytes:
+    body = json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()[:-1]
+    return body + b',"sum":"' + _sum(body) + b'"}\n'
+
+
+def _sum(body: bytes) -> bytes:
+    return hashlib.sha256(body).hexdigest()[:_SUM_BYTES].encode()
+
+
+def latest_json(before: bytes | None, recent: dict[str, Entry]) -> bytes:
+    """`recovery/latest.json`: the most recent workflows, newest first."""
+    known: dict[str, Any] = {}
+    try:
+        known = {row["workflow_id"]: row for row in json.loads(before or b"{}").get("workflows", [])}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        known = {}
+    for workflow_id, entry in recent.items():
+        known[workflow_id] = {
+            "workflow_id": workflow_id,
+            "sequence": entry.sequence,
+            "checkpoint_id": entry.uuid,
+            "stage_id": entry.stage,
+            "agent_id": entry.agent,
+            "updated_at": entry.timestamp,
+            "checksum": entry.checksum,
+        }
+    rows = sorted(known.values(), key=lambda row: row["updated_at"], reverse=True)[:LATEST_MAX]
+    return json.dumps({"workflows": rows}, indent=2, ensure_ascii=False).encode() + b"\n"

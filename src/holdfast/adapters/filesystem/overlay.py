@@ -1,0 +1,151 @@
+"""Committed but not yet applied operations, laid over the plain files for every reader."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict, deque
+from collections.abc import Iterable
+
+from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.frame import Frame, Kind, Operation
+
+
+class Overlay:
+    """Pending operations by file, oldest first, and the frames they came in."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._frames: deque[tuple[int, bytes, list[Operation]]] = deque()
+        self._by_path: defaultdict[str, deque[Operation]] = defaultdict(deque)
+
+    def add(self, frame: Frame, operations: list[Operation]) -> None:
+        with self._lock:
+            self._frames.append((frame.end, frame.digest, operations))
+            for operation in operations:
+                self._by_path[operation.path].append(operation)
+
+    def drop(self, through: int) -> None:
+        """Forget frames that the files hold by now."""
+        with self._lock:
+            while self._frames and self._frames[0][0] <= through:
+                for operation in self._frames.popleft()[2]:
+                    pending = self._by_path[operation.path]
+                    pending.popleft()
+                    if not pending:
+                        del self._by_path[operation.path]
+
+    def clear(self) -> None:
+        with self._lock:
+            self._frames.clear()
+            self._by_path.clear()
+
+    def of(self, path: str) -> tuple[Operation, ...]:
+        with self._lock:
+            return tuple(self._by_path.get(path, ()))
+
+    def paths(self) -> list[str]:
+        with self._lock:
+            return list(self._by_path)
+
+    def through(self, lsn: int) -> list[tuple[int, bytes, list[Operation]]]:
+        """Frames that end at or before a position: their end, digest and operations."""
+        with self._lock:
+            return [frame for frame in self._frames if frame[0] <= lsn]
+
+
+class Files:
+    """The one read path: a plain file with what is pending laid over it."""
+
+    def __init__(self, disk: Disk, overlay: Overlay) -> None:
+        self._disk = disk
+        self._overlay = overlay
+
+    def size(self, path: str) -> int | None:
+        """Logical size of a file, or None if there is none."""
+        # The overlay is read first: an operation applied in between is then seen twice, never missed.
+        operations = self._overlay.of(path)
+        size = self._disk.file_size(path)
+        for operation in operations:
+            if operation.kind is Kind.UNLINK:
+                size = None
+            elif operation.kind is Kind.REPLACE:
+                size = len(operation.data)
+            else:
+                size = max(size or 0, operation.end)
+        return size
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes | None:
+        """Bytes of a file (all of them, or a range), or None if there is no such file."""
+        operations = self._overlay.of(path)
+        base = _last_whole(operations)
+        if base is None:
+            data = self._read_disk(path, offset, length)
+            writes: Iterable[Operation] = operations
+        else:
+            whole = operations[base]
+            writes = operations[base + 1 :]
+            data = None if whole.kind is Kind.UNLINK else _cut(whole.data, offset, length)
+        return _lay_over(data, writes, offset, length)
+
+    def _read_disk(self, path: str, offset: int, length: int | None) -> bytes | None:
+        try:
+            handle = self._disk.open(path)
+        except FileNotFoundError:
+            return None
+        try:
+            if length is None:
+                length = max(self._disk.size(handle) - offset, 0)
+            return self._disk.read(handle, length, offset)
+        finally:
+            self._disk.close(handle)
+
+    def list_folder(self, path: str) -> list[str]:
+        """Names of files in a folder as they will be when everything is applied."""
+        prefix = path + "/"
+        names = set(self._disk.list_folder(path))
+        for pending in self._overlay.paths():
+            name = pending.removeprefix(prefix)
+            if pending.startswith(prefix) and "/" not in name:
+                names.add(name) if self.size(pending) is not None else names.discard(name)
+        return sorted(names)
+
+    def list_folders(self, path: str) -> list[str]:
+        """Names of folders in a folder, also of those that only pending files will create."""
+        prefix = path + "/"
+        names = set(self._disk.list_folder(path))
+        names.update(
+            pending.removeprefix(prefix).split("/")[0]
+            for pending in self._overlay.paths()
+            if pending.startswith(prefix) and "/" in pending.removeprefix(prefix)
+        )
+        return sorted(names)
+
+
+def _last_whole(operations: tuple[Operation, ...]) -> int | None:
+    """Index of the last operation that sets the file as a whole."""
+    for index in range(len(operations) - 1, -1, -1):
+        if operations[index].kind is not Kind.WRITE:
+            return index
+    return None
+
+
+def _cut(data: bytes, offset: int, length: int | None) -> bytes:
+    return data[offset:] if length is None else data[offset : offset + length]
+
+
+def _lay_over(
+    data: bytes | None, writes: Iterable[Operation], offset: int, length: int | None
+) -> bytes | None:
+    for write in writes:
+        start = write.offset - offset
+        piece = write.data if start >= 0 else write.data[-start:]
+        start = max(start, 0)
+        if length is not None:
+            piece = piece[: max(length - start, 0)]
+        have = data or b""
+        if start == len(have):
+            data = have + piece
+        elif piece or data is None:
+            have = have.ljust(start, b"\0")
+            data = have[:start] + piece + have[start + len(piece) :]
+    return data

@@ -1,0 +1,88 @@
+"""The shared page: what processes that write one store tell each other without the disk."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+
+from holdfast.adapters.filesystem.disk import SharedPage
+
+PAGE_BYTES = 4096
+
+#: counter, generation, end LSN, chain value there, checksum of these
+_TAIL = struct.Struct("<QQQ32s")
+_TAIL_BYTES = 64
+_CELL = struct.Struct("<QQ")
+_CELL_BYTES = 24
+_CELLS_START = 2 * _TAIL_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """Where the journal ends and what the next frame is chained to."""
+
+    counter: int
+    generation: int
+    end: int
+    chain: bytes
+
+
+class Page:
+    """Fields in shared memory. A process may die between any two stores: every field carries a checksum.
+
+    Tails alternate between two slots and are written under the append lock. Cells are monotonic
+    marks, each true since the moment it was written, also after a power cut.
+    """
+
+    DURABLE, APPLIED, SETTLED, POISONED, REDO, TOKENS = range(6)
+
+    def __init__(self, shared: SharedPage) -> None:
+        self._shared = shared
+
+    def close(self) -> None:
+        self._shared.close()
+
+    def tail(self) -> Tail | None:
+        found = [t for t in (self._read_tail(0), self._read_tail(1)) if t is not None]
+        return max(found, key=lambda tail: tail.counter, default=None)
+
+    def _read_tail(self, slot: int) -> Tail | None:
+        start = slot * _TAIL_BYTES
+        raw = bytes(self._shared[start : start + _TAIL.size + 4])
+        if raw[_TAIL.size :] != _checksum(raw[: _TAIL.size]):
+            return None
+        counter, generation, end, chain = _TAIL.unpack(raw[: _TAIL.size])
+        return Tail(counter, generation, end, chain) if counter else None
+
+    def publish(self, generation: int, end: int, chain: bytes) -> None:
+        """Tell where the journal ends now. Called under the append lock, after the write."""
+        last = self.tail()
+        counter = last.counter + 1 if last else 1
+        body = _TAIL.pack(counter, generation, end, chain)
+        start = counter % 2 * _TAIL_BYTES
+        self._shared[start : start + _TAIL.size + 4] = body + _checksum(body)
+
+    def mark(self, cell: int, generation: int) -> int:
+        """Value of a mark, 0 if it was never set in this generation."""
+        start = _CELLS_START + cell * _CELL_BYTES
+        raw = bytes(self._shared[start : start + _CELL.size + 4])
+        found, value = _CELL.unpack(raw[: _CELL.size])
+        valid = raw[_CELL.size :] == _checksum(raw[: _CELL.size]) and found == generation
+        return int(value) if valid else 0
+
+    def raise_mark(self, cell: int, generation: int, value: int) -> None:
+        """Move a mark forward; one that is already further stays."""
+        if value > self.mark(cell, generation):
+            body = _CELL.pack(generation, value)
+            start = _CELLS_START + cell * _CELL_BYTES
+            self._shared[start : start + _CELL.size + 4] = body + _checksum(body)
+
+    def clear(self) -> None:
+        """Forget everything: the one process that has the store open starts over."""
+        self._shared[0:PAGE_BYTES] = bytes(PAGE_BYTES)
+
+
+def _checksum(body: bytes) -> bytes:
+    # Salted so that a page of zeros is not a valid one.
+    return zlib.crc32(body, 0x5EA).to_bytes(4, "little")

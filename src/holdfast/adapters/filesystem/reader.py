@@ -1,0 +1,66 @@
+"""The journal as seen by who may not write: no lock, no shared page, only the ring's own bytes."""
+
+from __future__ import annotations
+
+from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.frame import EMPTY_DIGEST, Frame
+from holdfast.adapters.filesystem.journal import FOLDER, Damage, find_damage, generation_of, ring_path
+from holdfast.adapters.filesystem.ring import Ring
+
+
+class JournalReader:
+    """Follows the journal of a store that others may be writing."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self.ring: Ring | None = None
+        self.end = 0
+        self.chain = EMPTY_DIGEST
+
+    def refresh(self) -> tuple[bool, list[Frame]]:
+        """Frames that appeared since the last look, and whether to forget those before."""
+        forget = self._follow()
+        if self.ring is None:
+            return forget, []
+        while True:
+            frames = list(self.ring.chained(self.end, self.chain))
+            # A settled point that moved meanwhile means that what we read may have been recycled.
+            if not self.ring.reread_superblock():
+                break
+            forget = True
+            self._rewind(self.ring)
+        if frames:
+            self.end, self.chain = frames[-1].end, frames[-1].digest
+        return forget, frames
+
+    def _follow(self) -> bool:
+        """Stay with the newest ring; True if we start over at its settled point."""
+        newest = max(filter(None, map(generation_of, self._disk.list_folder(FOLDER))), default=None)
+        current = self.ring
+        if newest is None or (current and current.superblock.generation == newest):
+            moved = current is not None and current.reread_superblock()
+            if moved and current is not None and current.superblock.settled > self.end:
+                self._rewind(current)
+                return True
+            return False
+        self.close()
+        self.ring = Ring.open(self._disk, ring_path(newest), write=False)
+        if self.ring is not None:
+            self._rewind(self.ring)
+        return True
+
+    def _rewind(self, ring: Ring) -> None:
+        self.end, self.chain = ring.superblock.settled, ring.superblock.chain
+
+    @property
+    def settled(self) -> int:
+        return self.ring.superblock.settled if self.ring else 0
+
+    def damage(self) -> Damage | None:
+        """Damage past the last frame we could follow, if the journal says so."""
+        return find_damage(self.ring, self.end, 0) if self.ring else None
+
+    def close(self) -> None:
+        if self.ring is not None:
+            self._disk.close(self.ring.handle)
+            self.ring = None

@@ -1,0 +1,143 @@
+"""Views made anew from the truth: what a manifest must say, read from records, sums and events."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from holdfast.adapters.filesystem import layout
+from holdfast.adapters.filesystem.manifest import Manifest
+from holdfast.adapters.filesystem.overlay import Files
+from holdfast.domain.record import Entry, KeyframeEntry
+
+STATUS_EVENT = "CHECKPOINT_STATUS"
+PRUNED_EVENT = "CHECKPOINTS_PRUNED"
+
+
+def rebuild_manifest(files: Files, workflow_id: str, folder: str, events_folder: str) -> Manifest:
+    """Read a workflow's delta files, keyframes and events into a manifest."""
+    manifest = Manifest(workflow_id)
+    names = files.list_folder(folder)
+    for group in sorted(filter(None, map(layout.group_of, names))):
+        data = files.read(f"{folder}/{layout.deltas_name(group)}") or b""
+        for offset, length, header in split_records(data):
+            entry = entry_of(header, group, length)
+            manifest.entries[entry.sequence] = entry
+            manifest.offsets[entry.sequence] = offset
+    sums = read_sums(files.read(layout.sums_path(folder)) or b"")
+    for sequence, suffix in sorted(filter(None, map(layout.keyframe_of, names))):
+        keyframe = _keyframe(files, folder, sequence, suffix, sums)
+        if keyframe is not None and sequence in manifest.entries:
+            manifest.keyframes[sequence] = keyframe
+    _replay_status(files, events_folder, manifest)
+    return manifest
+
+
+def split_records(data: bytes) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """Offset, length and header of each whole record in a delta file."""
+    offset = 0
+    while (end := data.find(b"\n", offset)) >= 0:
+        try:
+            header = json.loads(data[offset : end + 1])
+        except ValueError:
+            return
+        if not isinstance(header, dict) or "seq" not in header:
+            return
+        payload = header.get("payload")
+        length = end + 1 - offset
+        if payload and "blob" not in payload:
+            length += payload["len"] + 1
+        if offset + length > len(data):
+            return
+        yield offset, length, header
+        offset += length
+
+
+def entry_of(header: dict[str, Any], group: int, length: int) -> Entry:
+    """The listing entry that a record's header stands for."""
+    return Entry(
+        sequence=header["seq"],
+        uuid=header["id"],
+        timestamp=header["ts"],
+        type=header["type"],
+        checksum=header["checksum"],
+        parent=header["seq"] - 1,
+        group=group,
+        length=length,
+        state_bytes=header.get("size", 0),
+        stage=header.get("stage"),
+        agent=header.get("agent"),
+        session=header.get("session"),
+        phase=header.get("phase"),
+        label=header.get("label"),
+        blobs=tuple(header.get("blobs", ())),
+        event_seq=header.get("event_seq", 0),
+    )
+
+
+def read_sums(data: bytes) -> dict[str, str]:
+    """File name -> SHA-256 of a SHA256SUMS file."""
+    pairs = (line.split("  ", 1) for line in data.decode(errors="replace").splitlines() if "  " in line)
+    return {name: sha256 for sha256, name in pairs}
+
+
+def _keyframe(
+    files: Files, folder: str, sequence: int, suffix: str, sums: dict[str, str]
+) -> KeyframeEntry | None:
+    """A keyframe as its committed sum describes it; one that nobody vouches for is left out."""
+    name = layout.keyframe_name(sequence, suffix)
+    data = files.read(f"{folder}/{name}")
+    if data is None or hashlib.sha256(data).hexdigest() != sums.get(name):
+        return None
+    return KeyframeEntry(sequence, sums[name], len(data), suffix, _references(data))
+
+
+def _references(data: bytes) -> tuple[str, ...]:
+    """Blobs a keyframe's header lists."""
+    for line in data.splitlines()[:4]:
+        text = line.removeprefix(b'"header": ').rstrip(b",")
+        if b'"checkpoint_id"' in line:
+            try:
+                header = json.loads(text)
+            except ValueError:
+                return ()
+            return tuple(header.get("header", header).get("blobs", ()))
+    return ()
+
+
+def _replay_status(files: Files, events_folder: str, manifest: Manifest) -> None:
+    for line in event_lines(files, events_folder):
+        if STATUS_EVENT.encode() in line or PRUNED_EVENT.encode() in line:
+            event = json.loads(line)
+            if event.get("type") == STATUS_EVENT:
+                _set_status(manifest, event)
+            elif event.get("type") == PRUNED_EVENT:
+                _set_pruned(manifest, event)
+
+
+def _set_status(manifest: Manifest, event: dict[str, Any]) -> None:
+    entry = manifest.entries.get(event.get("cp_seq", 0))
+    if entry is not None:
+        data = event.get("data", {})
+        manifest.entries[entry.sequence] = replace(
+            entry,
+            status=data.get("status", entry.status),
+            retry_count=data.get("retry_count", entry.retry_count),
+            pinned=data.get("pinned", entry.pinned),
+        )
+
+
+def _set_pruned(manifest: Manifest, event: dict[str, Any]) -> None:
+    for sequence in event.get("data", {}).get("sequences", ()):
+        if (entry := manifest.entries.get(sequence)) is not None:
+            manifest.entries[sequence] = replace(entry, pruned=True)
+
+
+def event_lines(files: Files, folder: str) -> Iterator[bytes]:
+    """Lines of all event files of a workflow, oldest first."""
+    for name in files.list_folder(folder):
+        if name.startswith("events_"):
+            yield from (files.read(f"{folder}/{name}") or b"").splitlines(keepends=True)

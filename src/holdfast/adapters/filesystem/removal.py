@@ -1,0 +1,121 @@
+"""What removing checkpoints does to the files: tombstones first, then space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from holdfast.adapters.filesystem import layout
+from holdfast.adapters.filesystem.frame import Kind, Operation
+from holdfast.adapters.filesystem.manifest import Manifest
+from holdfast.adapters.filesystem.overlay import Files
+from holdfast.adapters.filesystem.views import Views, event_seq
+from holdfast.domain.record import Entry, Removal
+
+
+@dataclass(slots=True)
+class Plan:
+    operations: list[Operation] = field(default_factory=list)
+    freed_bytes: int = 0
+
+    @property
+    def payload_bytes(self) -> int:
+        return sum(len(operation.data) + len(operation.path) + 32 for operation in self.operations)
+
+
+def plan_removal(files: Files, views: Views, workflow_id: str, removal: Removal) -> Plan:
+    """Operations that remove, computed under the append lock so that nothing changes meanwhile."""
+    folder = layout.workflow_folder(workflow_id)
+    listed = views.manifest(workflow_id)
+    kept = _without(listed, removal)
+    plan = Plan()
+    if kept.entries == listed.entries and kept.keyframes == listed.keyframes:
+        return plan
+    plan.operations.append(Operation(Kind.REPLACE, layout.manifest_path(folder), 0, kept.lines()))
+    gone = _group_files(listed, removal)
+    sums = files.read(layout.sums_path(folder))
+    if sums is not None and gone:
+        plan.operations.append(
+            Operation(Kind.REPLACE, layout.sums_path(folder), 0, _sums_without(sums, gone))
+        )
+    _unlink(plan, files, (f"{folder}/{name}" for name in sorted(gone)))
+    _unlink(plan, files, _old_events(files, workflow_id, removal.events_through))
+    _unlink(plan, files, map(layout.blob_path, _unused(files, views, removal.blobs, kept, folder)))
+    return plan
+
+
+def _without(listed: Manifest, removal: Removal) -> Manifest:
+    """The manifest after the removal."""
+    kept = Manifest(listed.workflow_id, offsets=listed.offsets)
+    removed = set(removal.sequences)
+    for sequence, entry in listed.entries.items():
+        kept.entries[sequence] = _tombstone(entry) if sequence in removed else entry
+    for sequence, keyframe in listed.keyframes.items():
+        if sequence not in removal.groups:
+            kept.keyframes[sequence] = keyframe
+    return kept
+
+
+def _tombstone(entry: Entry) -> Entry:
+    return Entry(
+        entry.sequence,
+        entry.uuid,
+        entry.timestamp,
+        entry.type,
+        entry.checksum,
+        entry.parent,
+        group=entry.group,
+        length=entry.length,
+        phase=entry.phase,
+        event_seq=entry.event_seq,
+        pruned=True,
+    )
+
+
+def _group_files(listed: Manifest, removal: Removal) -> set[str]:
+    names = {layout.deltas_name(group) for group in removal.groups}
+    for group in removal.groups:
+        if (keyframe := listed.keyframes.get(group)) is not None:
+            names.add(layout.keyframe_name(group, keyframe.suffix))
+    return names
+
+
+def _sums_without(sums: bytes, gone: set[str]) -> bytes:
+    lines = sums.decode().splitlines(keepends=True)
+    return "".join(line for line in lines if line.rstrip("\n").partition("  ")[2] not in gone).encode()
+
+
+def _old_events(files: Files, workflow_id: str, through: int) -> list[str]:
+    """Event files all of whose events may go. The newest file always stays: it carries the head."""
+    folder = layout.events_folder(workflow_id)
+    names = [name for name in files.list_folder(folder) if name.startswith("events_")]
+    old = []
+    for name in names[:-1]:
+        lines = (files.read(f"{folder}/{name}") or b"").splitlines(keepends=True)
+        if lines and event_seq(lines[-1]) > through:
+            break
+        old.append(f"{folder}/{name}")
+    return old
+
+
+def _unused(files: Files, views: Views, blobs: tuple[str, ...], kept: Manifest, folder: str) -> list[str]:
+    """Those blobs that no manifest in the store names any more."""
+    candidates = set(blobs)
+    for entry in kept.entries.values():
+        candidates.difference_update(entry.blobs)
+    for keyframe in kept.keyframes.values():
+        candidates.difference_update(keyframe.blobs)
+    for workflow_id in views.workflows() if candidates else ():
+        other = layout.workflow_folder(workflow_id)
+        if other != folder and candidates:
+            data = files.read(layout.manifest_path(other)) or b""
+            candidates = {sha256 for sha256 in candidates if sha256.encode() not in data}
+    return sorted(candidates)
+
+
+def _unlink(plan: Plan, files: Files, paths: Iterable[str]) -> None:
+    for path in paths:
+        size = files.size(path)
+        if size is not None:
+            plan.operations.append(Operation(Kind.UNLINK, path))
+            plan.freed_bytes += size

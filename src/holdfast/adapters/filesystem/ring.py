@@ -1,0 +1,177 @@
+"""The ring file: two superblocks, then a fixed region in which positions (LSNs) wrap around."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.frame import (
+    ALIGNMENT,
+    EMPTY_DIGEST,
+    HEADER_BYTES,
+    MAGIC,
+    Frame,
+    decode_frame,
+    payload_length,
+)
+
+SLOT_BYTES = 4096
+DATA_START = 2 * SLOT_BYTES
+
+#: magic, format version, generation of the ring file, counter, capacity, settled LSN, chain value there
+_SUPERBLOCK = struct.Struct("<4sIQQQQ32s")
+_SUPER_MAGIC = b"HFJS"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Superblock:
+    """Up to where the plain files hold everything, and how the journal goes on from there."""
+
+    generation: int
+    counter: int
+    capacity: int
+    settled: int
+    chain: bytes = EMPTY_DIGEST
+
+    def encode(self) -> bytes:
+        body = _SUPERBLOCK.pack(
+            _SUPER_MAGIC, VERSION, self.generation, self.counter, self.capacity, self.settled, self.chain
+        )
+        return body + hashlib.sha256(body).digest()
+
+    @staticmethod
+    def decode(data: bytes) -> Superblock | None:
+        body, digest = data[: _SUPERBLOCK.size], data[_SUPERBLOCK.size : _SUPERBLOCK.size + 32]
+        if len(digest) < 32 or hashlib.sha256(body).digest() != digest:
+            return None
+        _, _, generation, counter, capacity, settled, chain = _SUPERBLOCK.unpack(body)
+        return Superblock(generation, counter, capacity, settled, chain)
+
+
+class Ring:
+    """One open ring file."""
+
+    def __init__(self, disk: Disk, handle: int, path: str, superblock: Superblock) -> None:
+        self._disk = disk
+        self.handle = handle
+        self.path = path
+        self.superblock = superblock
+
+    @property
+    def capacity(self) -> int:
+        return self.superblock.capacity
+
+    @staticmethod
+    def open(disk: Disk, path: str, *, write: bool) -> Ring | None:
+        """Open an existing ring, or answer None if neither superblock is valid."""
+        handle = disk.open(path, write=write)
+        found = read_superblock(disk, handle)
+        if found is None:
+            disk.close(handle)
+            return None
+        return Ring(disk, handle, path, found)
+
+    @staticmethod
+    def create(disk: Disk, path: str, superblock: Superblock) -> Ring:
+        """Write a new ring file durably, zero-filled, so that commits never grow it.
+
+        It gets its name last: a ring file without a valid superblock is damaged, never unfinished.
+        """
+        temporary = path + ".tmp"
+        handle = disk.open(temporary, write=True, create=True)
+        disk.truncate(handle, 0)
+        ring = Ring(disk, handle, path, superblock)
+        for slot in range(2):
+            disk.write(handle, superblock.encode(), slot * SLOT_BYTES)
+        ring.fill()
+        disk.rename(temporary, path)
+        disk.sync_folder(path.rpartition("/")[0])
+        return ring
+
+    def fill(self) -> None:
+        """Zero-fill what the file lacks: a later write then changes no metadata."""
+        have = max(self._disk.size(self.handle), DATA_START)
+        missing = DATA_START + self.capacity - have
+        if missing > 0:
+            self._disk.write(self.handle, bytes(missing), have)
+            self._disk.sync(self.handle)
+
+    def shrink(self) -> None:
+        """Give the space of a fully settled ring back."""
+        self._disk.truncate(self.handle, DATA_START)
+
+    def write(self, data: bytes, lsn: int) -> None:
+        """Write at a position, wrapping at the end of the region."""
+        start = lsn % self.capacity
+        first = min(len(data), self.capacity - start)
+        self._disk.write(self.handle, data[:first] if first < len(data) else data, DATA_START + start)
+        if first < len(data):
+            self._disk.write(self.handle, data[first:], DATA_START)
+
+    def read(self, length: int, lsn: int) -> bytes:
+        start = lsn % self.capacity
+        first = min(length, self.capacity - start)
+        data = self._disk.read(self.handle, first, DATA_START + start)
+        if first < length and len(data) == first:
+            data += self._disk.read(self.handle, length - first, DATA_START)
+        return data
+
+    def sync(self) -> None:
+        self._disk.sync(self.handle)
+
+    def settle(self, settled: int, chain: bytes) -> None:
+        """Move the settled point, durably. Only then may what lies before it be overwritten."""
+        block = self.superblock
+        self.superblock = Superblock(block.generation, block.counter + 1, block.capacity, settled, chain)
+        self._disk.write(self.handle, self.superblock.encode(), 0)
+        self.sync()
+        # The second copy becomes durable with the next commit's sync; it is there for bit rot.
+        self._disk.write(self.handle, self.superblock.encode(), SLOT_BYTES)
+
+    def reread_superblock(self) -> bool:
+        """Take up a newer settled point; True if it moved."""
+        found = read_superblock(self._disk, self.handle)
+        if found is None or found == self.superblock:
+            return False
+        self.superblock = found
+        return True
+
+    def frame(self, lsn: int) -> Frame | None:
+        """The frame at a position if one is whole there, whatever it is chained to."""
+        header = self.read(HEADER_BYTES, lsn)
+        length = payload_length(header, lsn, self.capacity)
+        if length is None:
+            return None
+        payload = self.read(length, lsn + HEADER_BYTES)
+        return decode_frame(header, payload) if len(payload) == length else None
+
+    def chained(self, lsn: int, chain: bytes) -> Iterator[Frame]:
+        """Frames from a position on, as far as the chain is unbroken."""
+        limit = lsn + self.capacity
+        while lsn < limit:
+            frame = self.frame(lsn)
+            if frame is None or frame.previous != chain:
+                return
+            yield frame
+            lsn, chain = frame.end, frame.digest
+
+    def strays(self, lsn: int) -> Iterator[Frame]:
+        """Whole frames after a position where the chain broke: witnesses of what was durable."""
+        limit = self.superblock.settled + self.capacity
+        image = self.read(max(limit - lsn, 0), lsn)
+        at = image.find(MAGIC)
+        while at >= 0:
+            frame = self.frame(lsn + at) if at % ALIGNMENT == 0 else None
+            if frame is not None:
+                yield frame
+            at = image.find(MAGIC, at + 1)
+
+
+def read_superblock(disk: Disk, handle: int) -> Superblock | None:
+    """The newest valid superblock of a ring file."""
+    blocks = (Superblock.decode(disk.read(handle, SLOT_BYTES, slot * SLOT_BYTES)) for slot in range(2))
+    return max((b for b in blocks if b is not None), key=lambda b: b.counter, default=None)

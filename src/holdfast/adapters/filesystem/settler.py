@@ -1,0 +1,132 @@
+"""Background work on the files: applying what is durable, syncing it, recycling the journal."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from holdfast.adapters.filesystem.apply import Applier
+from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.frame import Frame
+from holdfast.adapters.filesystem.journal import FOLDER, Journal
+from holdfast.adapters.filesystem.overlay import Overlay
+from holdfast.adapters.filesystem.page import Page
+
+#: How long commits may gather before they are written to the files together.
+BATCH_SECONDS = 0.05
+#: How long nothing must happen before the journal is settled although it has room.
+IDLE_SECONDS = 0.5
+
+
+class Settler:
+    """The one applier of a store, among all processes, by lock."""
+
+    def __init__(self, disk: Disk, journal: Journal, overlay: Overlay, refresh: Callable[[], bool]) -> None:
+        self._disk = disk
+        self._journal = journal
+        self._overlay = overlay
+        self._refresh = refresh
+        self._lock = disk.open(f"{FOLDER}/applier", write=True, create=True)
+        self._mutex = threading.Lock()
+        self._wake = threading.Event()
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+        self.error: Exception | None = None
+
+    def wake(self) -> None:
+        """There is something to apply."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="holdfast-settler", daemon=True)
+            self._thread.start()
+        if not self._wake.is_set():
+            self._wake.set()
+
+    def _run(self) -> None:
+        pause = threading.Event()
+        while True:
+            idle = not self._wake.wait(IDLE_SECONDS)
+            if self._stopping:
+                return
+            self._wake.clear()
+            if not idle:
+                pause.wait(BATCH_SECONDS)
+            self._try(idle=idle)
+
+    def _try(self, *, idle: bool) -> None:
+        """One round; a fault is remembered and tried again, the journal still holds everything."""
+        try:
+            self.apply()
+            used = self._journal.end - self._journal.settled
+            if used and (idle or used > self._journal.ring.capacity // 2):
+                self.settle()
+            self.error = None
+        except Exception as error:
+            self.error = error
+
+    def apply(self) -> None:
+        """Write every durable, unapplied operation to its file."""
+        with self._mutex:
+            self._disk.lock(self._lock)
+            try:
+                self._apply()
+            finally:
+                self._disk.unlock(self._lock)
+
+    def _apply(self) -> None:
+        self._refresh()
+        generation = self._journal.generation
+        frames = self._overlay.through(self._journal.durable)
+        if frames:
+            applier = Applier(self._disk)
+            applier.apply(operation for _, _, operations in frames for operation in operations)
+            self._journal.page.raise_mark(Page.APPLIED, generation, frames[-1][0])
+            self._overlay.drop(frames[-1][0])
+
+    def settle(self) -> None:
+        """Make the files durable and recycle the journal up to there."""
+        with self._mutex:
+            self._disk.lock(self._lock)
+            try:
+                self._apply()
+                self._settle()
+            finally:
+                self._disk.unlock(self._lock)
+
+    def _settle(self) -> None:
+        journal = self._journal
+        generation, page = journal.generation, journal.page
+        frames = journal.frames_since_settled()
+        if not frames:
+            return
+        settled = journal.settled
+        operations = [operation for frame in frames for operation in frame.operations()]
+        applier = Applier(self._disk)
+        if page.mark(Page.REDO, generation) > settled:
+            # A sync of these files failed: their pages may count as clean although they never
+            # reached the disk. Only writing them again makes a later sync mean anything.
+            applier.apply(operations)
+        applier.adopt(operations)
+        try:
+            applier.sync()
+        except OSError:
+            page.raise_mark(Page.REDO, generation, settled + 1)
+            raise
+        journal.settle(frames[-1].end, frames[-1].digest)
+
+    def redo(self, frames: list[Frame]) -> None:
+        """After a crash: carry everything since the settled point out again, durably."""
+        operations = [operation for frame in frames for operation in frame.operations()]
+        applier = Applier(self._disk)
+        applier.apply(operations)
+        applier.adopt(operations)
+        applier.sync()
+
+    def stop(self) -> None:
+        """End the thread; what it did not get to is in the journal."""
+        self._stopping = True
+        self._wake.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def release(self) -> None:
+        self._disk.close(self._lock)

@@ -1,0 +1,243 @@
+"""Reading a workflow back: manifest, records, keyframes, events, blobs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from holdfast.adapters.filesystem import layout
+from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.manifest import Manifest, ManifestDamaged, parse, parse_line
+from holdfast.adapters.filesystem.overlay import Files
+from holdfast.adapters.filesystem.rebuild import event_lines, rebuild_manifest
+from holdfast.adapters.filesystem.writer import Standing
+from holdfast.domain.errors import (
+    CheckpointCorruptError,
+    CheckpointNotFoundError,
+    ChecksumMismatchError,
+)
+from holdfast.domain.record import Entry, Head
+
+T = TypeVar("T")
+
+_REMEMBERED_MANIFESTS = 16
+_READ_AGAIN_MAX = 20
+#: From this size on, files are mapped and hashed without a copy.
+_MAP_BYTES_MIN = 10 * 1024 * 1024
+
+
+class Views:
+    """What the files say, with what is pending laid over them."""
+
+    def __init__(self, disk: Disk, files: Files, refresh: Callable[[], bool]) -> None:
+        self._disk = disk
+        self._files = files
+        self._refresh = refresh
+        self._manifests: OrderedDict[str, tuple[int, bytes, Manifest]] = OrderedDict()
+
+    def steady(self, read: Callable[[], T]) -> T:
+        """Read, and read again if somebody moved things meanwhile.
+
+        A reader without the lock may meet a half-applied line or a file just pruned. If the
+        journal has moved since, that explains it; if it has not, it is real.
+        """
+        for _ in range(_READ_AGAIN_MAX):
+            try:
+                return read()
+            except (ManifestDamaged, CheckpointCorruptError, CheckpointNotFoundError):
+                if not self._refresh():
+                    break
+        return read()
+
+    # -- manifest ----------------------------------------------------------------------------
+
+    def manifest(self, workflow_id: str) -> Manifest:
+        """All that is listed about a workflow. A damaged or missing manifest is made anew."""
+        folder = layout.workflow_folder(workflow_id)
+        try:
+            return self.steady(lambda: self._parsed(workflow_id, folder))
+        except ManifestDamaged:
+            return self.rebuilt(workflow_id)
+
+    def rebuilt(self, workflow_id: str) -> Manifest:
+        folder, events = layout.workflow_folder(workflow_id), layout.events_folder(workflow_id)
+        return rebuild_manifest(self._files, workflow_id, folder, events)
+
+    def _parsed(self, workflow_id: str, folder: str) -> Manifest:
+        data = self._files.read(layout.manifest_path(folder))
+        if data is None:
+            if any(layout.group_of(name) is not None for name in self._files.list_folder(folder)):
+                raise ManifestDamaged("the manifest is missing")
+            return Manifest(workflow_id)
+        known = self._manifests.get(folder)
+        digest = hashlib.sha256(data).digest()
+        if known is not None and known[:2] == (len(data), digest):
+            return known[2]
+        manifest = parse(data)
+        if manifest.workflow_id != workflow_id:
+            raise ManifestDamaged(f"the folder holds {manifest.workflow_id!r}")
+        self._manifests[folder] = (len(data), digest, manifest)
+        if len(self._manifests) > _REMEMBERED_MANIFESTS:
+            self._manifests.popitem(last=False)
+        return manifest
+
+    def standing(self, workflow_id: str) -> Standing:
+        """Head of a workflow: its last checkpoint and its last event."""
+        last = self.manifest(workflow_id).last
+        folder = layout.events_folder(workflow_id)
+        names = [name for name in self._files.list_folder(folder) if name.startswith("events_")]
+        event_seq, event_hash = 0, Head().event_hash
+        if names:
+            event_seq, event_hash = self.steady(lambda: self._last_event(f"{folder}/{names[-1]}"))
+        head = Head(
+            last.sequence if last else 0,
+            last.checksum if last else Head().checksum,
+            event_seq,
+            event_hash,
+        )
+        return Standing(head, names[-1] if names else "")
+
+    def _last_event(self, path: str) -> tuple[int, str]:
+        size = self._files.size(path) or 0
+        window = 65536
+        while True:
+            tail = self._files.read(path, max(size - window, 0)) or b""
+            lines = tail.splitlines()
+            if len(lines) > 1 or window >= size:
+                break
+            window *= 4
+        try:
+            event = json.loads(lines[-1])
+            return int(event["seq"]), str(event["hash"])
+        except (ValueError, KeyError, IndexError) as error:
+            raise CheckpointCorruptError(
+                "the last event is damaged", place=path, hint="Run `holdfast doctor`."
+            ) from error
+
+    def workflows(self) -> Iterator[str]:
+        """Ids of all workflows, as their manifests (or records) name them."""
+        for top, name_of in (
+            (layout.CHECKPOINTS, self._workflow_id),
+            (layout.EVENTS, self._event_workflow_id),
+        ):
+            for shard in self._files.list_folders(top):
+                for folder in self._files.list_folders(f"{top}/{shard}"):
+                    found = name_of(f"{top}/{shard}/{folder}")
+                    if found is not None:
+                        yield found
+
+    def _workflow_id(self, folder: str) -> str | None:
+        first = (self._files.read(layout.manifest_path(folder), 0, 4096) or b"").partition(b"\n")
+        try:
+            name = parse_line(first[0] + first[1]).get("wf")
+        except ManifestDamaged:
+            name = self._recorded_workflow_id(folder)
+        return name if name and layout.workflow_folder(name) == folder else None
+
+    def _recorded_workflow_id(self, folder: str) -> str | None:
+        for name in self._files.list_folder(folder):
+            if layout.group_of(name) is not None:
+                return _named_in(self._files.read(f"{folder}/{name}") or b"")
+        return None
+
+    def _event_workflow_id(self, folder: str) -> str | None:
+        """A workflow that has events but no checkpoint yet."""
+        for line in event_lines(self._files, folder):
+            name = _named_in(line)
+            known = name is not None and layout.events_folder(name) == folder
+            if not known or name is None:
+                return None
+            has_manifest = self._files.size(layout.manifest_path(layout.workflow_folder(name))) is not None
+            return None if has_manifest else name
+        return None
+
+    # -- bytes -------------------------------------------------------------------------------
+
+    def records(self, workflow_id: str, first: int, last: int) -> list[bytes]:
+        return self.steady(lambda: self._records(workflow_id, first, last))
+
+    def _records(self, workflow_id: str, first: int, last: int) -> list[bytes]:
+        folder = layout.workflow_folder(workflow_id)
+        manifest = self.manifest(workflow_id)
+        wanted = [e for s, e in manifest.entries.items() if first <= s <= last and not e.pruned]
+        for sequence in (first, last):
+            if not any(entry.sequence == sequence for entry in wanted):
+                raise CheckpointNotFoundError(
+                    "no such checkpoint", place=f"{workflow_id}@{sequence}", hint="See `holdfast list`."
+                )
+        found: list[bytes] = []
+        for group in dict.fromkeys(entry.group for entry in wanted):
+            members = [entry for entry in wanted if entry.group == group]
+            found += self._read_group(folder, group, members, manifest.offsets)
+        return found
+
+    def _read_group(
+        self, folder: str, group: int, entries: list[Entry], offsets: dict[int, int]
+    ) -> list[bytes]:
+        path = f"{folder}/{layout.deltas_name(group)}"
+        start = offsets[entries[0].sequence]
+        end = offsets[entries[-1].sequence] + entries[-1].length
+        data = self._files.read(path, start, end - start)
+        if data is None or len(data) < end - start:
+            raise CheckpointCorruptError(
+                "records are missing", place=path, hint="Recover from an older checkpoint."
+            )
+        places = ((offsets[e.sequence] - start, e.length) for e in entries)
+        return [data[at : at + length] for at, length in places]
+
+    def keyframe(self, workflow_id: str, sequence: int) -> bytes:
+        entry = self.manifest(workflow_id).keyframes.get(sequence)
+        place = f"{workflow_id}@{sequence}"
+        if entry is None:
+            raise CheckpointNotFoundError("no keyframe here", place=place)
+        name = layout.keyframe_name(sequence, entry.suffix)
+        path = f"{layout.workflow_folder(workflow_id)}/{name}"
+        return self.steady(lambda: self._verified(path, entry.sha256))
+
+    def blob(self, sha256: str) -> bytes:
+        return self.steady(lambda: self._verified(layout.blob_path(sha256), sha256))
+
+    def _verified(self, path: str, sha256: str) -> bytes:
+        size = self._files.size(path)
+        data = self._mapped(path, size) if size and size >= _MAP_BYTES_MIN else self._files.read(path)
+        if data is None:
+            raise CheckpointNotFoundError("the file is gone", place=path)
+        if hashlib.sha256(data).hexdigest() != sha256:
+            raise ChecksumMismatchError(
+                "the bytes are not the ones committed", place=path, hint="Run `holdfast validate --all`."
+            )
+        return data
+
+    def _mapped(self, path: str, size: int) -> bytes | None:
+        """A large file through a map: read once, by the one copy that is returned."""
+        try:
+            handle = self._disk.open(path)
+        except FileNotFoundError:
+            return self._files.read(path)
+        try:
+            with self._disk.map(handle, size) as mapped:
+                return mapped[:]
+        finally:
+            self._disk.close(handle)
+
+    def events(self, workflow_id: str, after: int) -> Iterator[bytes]:
+        for line in event_lines(self._files, layout.events_folder(workflow_id)):
+            if event_seq(line) > after:
+                yield line
+
+
+def event_seq(line: bytes) -> int:
+    """Sequence of an event line, which begins with it; damaged lines count as wanted."""
+    number = line[7 : line.find(b",", 7)]
+    return int(number) if line.startswith(b'{"seq":') and number.isdigit() else 1 << 62
+
+
+def _named_in(line: bytes) -> str | None:
+    try:
+        name = json.loads(line.partition(b"\n")[0]).get("wf")
+    except (ValueError, AttributeError):
+        return None
+    return name if isinstance(name, str) else None

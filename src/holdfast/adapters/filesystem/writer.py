@@ -1,0 +1,177 @@
+"""From commits to file operations: which bytes go to which file at which offset."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+
+from holdfast.adapters.filesystem import layout, manifest
+from holdfast.adapters.filesystem.frame import Kind, Operation
+from holdfast.adapters.filesystem.overlay import Files
+from holdfast.domain.errors import CheckpointConflictError, CheckpointNotFoundError
+from holdfast.domain.record import Commit, Head, Keyframe
+
+_REMEMBERED_FILES_MAX = 8192
+
+
+class Ends:
+    """Logical sizes of files, remembered so that a commit needs no look at the disk."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._known: OrderedDict[str, int] = OrderedDict()
+
+    def of(self, path: str) -> int:
+        known = self._known.get(path)
+        if known is None:
+            known = self._files.size(path) or 0
+            self.set(path, known)
+        return known
+
+    def set(self, path: str, end: int) -> None:
+        self._known[path] = end
+        self._known.move_to_end(path)
+        if len(self._known) > _REMEMBERED_FILES_MAX:
+            self._known.popitem(last=False)
+
+    def note(self, operation: Operation) -> None:
+        """Follow an operation that somebody committed."""
+        if operation.kind is Kind.UNLINK:
+            self._known.pop(operation.path, None)
+        elif operation.kind is Kind.REPLACE:
+            self.set(operation.path, len(operation.data))
+        else:
+            self.set(operation.path, max(operation.end, self._known.get(operation.path, 0)))
+
+    def clear(self) -> None:
+        self._known.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a workflow stands on this disk."""
+
+    head: Head
+    #: The newest events file; an event never goes to an older one, even if the clock steps back.
+    events_name: str = ""
+
+
+class Draft:
+    """The operations of one group, each appended where the file will end by then."""
+
+    def __init__(self, files: Files, ends: Ends) -> None:
+        self._files = files
+        self._ends = ends
+        self._new_ends: dict[str, int] = {}
+        self._new_blobs: set[str] = set()
+        self.operations: list[Operation] = []
+
+    def add(self, commit: Commit, standing: Standing) -> Standing:
+        """Take a commit into the group; answers where its workflow stands after it."""
+        if commit.expected != standing.head:
+            raise conflict(commit, standing.head)
+        self._require(commit.needs)
+        folder = layout.workflow_folder(commit.workflow_id)
+        self._add_blobs(commit.blobs)
+        self._add_manifest_lines(commit, folder)
+        events_name = self._add_events(commit, standing.events_name)
+        return Standing(after(commit), events_name)
+
+    def _require(self, needs: tuple[str, ...]) -> None:
+        for sha256 in needs:
+            if sha256 not in self._new_blobs and self._files.size(layout.blob_path(sha256)) is None:
+                raise CheckpointNotFoundError(
+                    "a blob this commit refers to was collected",
+                    place=sha256,
+                    hint="Commit it with its bytes.",
+                )
+
+    def _add_blobs(self, blobs: dict[str, bytes]) -> None:
+        for sha256, data in blobs.items():
+            path = layout.blob_path(sha256)
+            if sha256 in self._new_blobs or self._files.size(path) is not None:
+                continue
+            self._new_blobs.add(sha256)
+            self.operations.append(Operation(Kind.WRITE, path, 0, data))
+
+    def _add_manifest_lines(self, commit: Commit, folder: str) -> None:
+        lines = []
+        if commit.keyframe is not None:
+            lines.append(self.add_keyframe(commit.keyframe, folder))
+        if commit.record is not None:
+            entry = commit.record.entry
+            offset = self._append(f"{folder}/{layout.deltas_name(entry.group)}", commit.record.data)
+            lines.append(manifest.entry_line(entry, offset))
+        lines += map(manifest.transition_line, commit.transitions)
+        if lines:
+            self.add_manifest(commit.workflow_id, folder, b"".join(lines))
+
+    def add_manifest(self, workflow_id: str, folder: str, lines: bytes) -> None:
+        path = layout.manifest_path(folder)
+        if self._end(path) == 0:
+            lines = manifest.header_line(workflow_id) + lines
+        self._append(path, lines)
+
+    def add_keyframe(self, keyframe: Keyframe, folder: str) -> bytes:
+        """Store a keyframe file and its sum; answers its manifest line."""
+        name = layout.keyframe_name(keyframe.entry.sequence, keyframe.entry.suffix)
+        if keyframe.data:
+            self.operations.append(Operation(Kind.WRITE, f"{folder}/{name}", 0, keyframe.data))
+        self.add_sum(folder, keyframe.entry.sha256, name)
+        return manifest.keyframe_line(keyframe.entry)
+
+    def add_sum(self, folder: str, sha256: str, name: str) -> None:
+        self._append(layout.sums_path(folder), f"{sha256}  {name}\n".encode())
+
+    def _add_events(self, commit: Commit, newest: str) -> str:
+        if not commit.events:
+            return newest
+        folder = layout.events_folder(commit.workflow_id)
+        by_name: dict[str, list[bytes]] = {}
+        for event in commit.events:
+            newest = max(newest, layout.events_name(event.timestamp))
+            by_name.setdefault(newest, []).append(event.data)
+        for name, lines in by_name.items():
+            self._append(f"{folder}/{name}", b"".join(lines))
+        return newest
+
+    def _end(self, path: str) -> int:
+        end = self._new_ends.get(path)
+        return self._ends.of(path) if end is None else end
+
+    def _append(self, path: str, data: bytes) -> int:
+        offset = self._end(path)
+        self.operations.append(Operation(Kind.WRITE, path, offset, data))
+        self._new_ends[path] = offset + len(data)
+        return offset
+
+    @property
+    def payload_bytes(self) -> int:
+        return sum(len(operation.data) + len(operation.path) + 32 for operation in self.operations)
+
+
+def after(commit: Commit) -> Head:
+    """The head once a commit is in."""
+    head = commit.expected
+    if commit.record is not None:
+        entry = commit.record.entry
+        head = replace(head, sequence=entry.sequence, checksum=entry.checksum)
+    if commit.events:
+        last = commit.events[-1]
+        head = replace(head, event_seq=last.seq, event_hash=last.hash)
+    return head
+
+
+def conflict(commit: Commit, head: Head) -> CheckpointConflictError:
+    expected = commit.expected
+    return CheckpointConflictError(
+        f"expected checkpoint {expected.sequence} and event {expected.event_seq} to be the last, "
+        f"found {head.sequence} and {head.event_seq}",
+        place=commit.workflow_id,
+        hint="Another writer was faster: load the latest state, apply your change to it, try again.",
+    )
+
+
+def sha256_hex(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

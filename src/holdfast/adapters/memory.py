@@ -1,0 +1,266 @@
+"""A store in memory: for tests, for a store that failed, and to read what a store has to do."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from holdfast.domain.errors import (
+    CheckpointConflictError,
+    CheckpointNotFoundError,
+    ChecksumMismatchError,
+    StoreClosedError,
+)
+from holdfast.domain.record import (
+    Commit,
+    Entry,
+    EventRecord,
+    Head,
+    Keyframe,
+    KeyframeEntry,
+    Record,
+    Removal,
+    Transition,
+)
+from holdfast.ports import Finding
+
+
+@dataclass(slots=True)
+class _Workflow:
+    """Everything kept about one workflow. A tombstone has an entry, and a record while its group stays."""
+
+    head: Head = field(default_factory=Head)
+    entries: dict[int, Entry] = field(default_factory=dict)
+    records: dict[int, bytes] = field(default_factory=dict)
+    keyframes: dict[int, Keyframe] = field(default_factory=dict)
+    events: list[EventRecord] = field(default_factory=list)
+
+
+class MemoryStore:
+    """Keeps everything in dictionaries; durable as long as the process."""
+
+    read_only = False
+    url = "memory:"
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._workflows: dict[str, _Workflow] = {}
+        self._blobs: dict[str, bytes] = {}
+        self._closed = False
+
+    def commit(self, commits: Sequence[Commit]) -> list[Exception | None]:
+        with self._open():
+            return [self._commit_one(commit) for commit in commits]
+
+    def head(self, workflow_id: str) -> Head:
+        with self._open():
+            workflow = self._workflows.get(workflow_id)
+            return workflow.head if workflow else Head()
+
+    def workflows(self) -> Iterator[str]:
+        with self._open():
+            return iter(list(self._workflows))
+
+    def entries(self, workflow_id: str, *, newest_first: bool = False) -> Iterator[Entry]:
+        with self._open():
+            entries = list(self._peek(workflow_id).entries.values())
+        return reversed(entries) if newest_first else iter(entries)
+
+    def find(self, uuid_prefix: str) -> list[tuple[str, Entry]]:
+        with self._open():
+            return [
+                (workflow_id, entry)
+                for workflow_id, workflow in self._workflows.items()
+                for entry in workflow.entries.values()
+                if entry.uuid.startswith(uuid_prefix)
+            ]
+
+    def records(self, workflow_id: str, first: int, last: int) -> Iterator[bytes]:
+        with self._open():
+            records = self._peek(workflow_id).records
+            for sequence in (first, last):
+                if sequence not in records:
+                    raise _no_checkpoint(workflow_id, sequence)
+            return iter([records[n] for n in range(first, last + 1) if n in records])
+
+    def keyframes(self, workflow_id: str) -> list[KeyframeEntry]:
+        with self._open():
+            keyframes = self._peek(workflow_id).keyframes
+            return [keyframes[sequence].entry for sequence in sorted(keyframes)]
+
+    def keyframe(self, workflow_id: str, sequence: int) -> bytes:
+        with self._open():
+            keyframe = self._peek(workflow_id).keyframes.get(sequence)
+        if keyframe is None:
+            raise _no_checkpoint(workflow_id, sequence, "keyframe")
+        _verify(keyframe.data, keyframe.entry.sha256, f"keyframe {workflow_id}@{sequence}")
+        return keyframe.data
+
+    def put_keyframe(self, workflow_id: str, keyframe: Keyframe) -> None:
+        with self._open():
+            workflow = self._peek(workflow_id)
+            if keyframe.entry.sequence not in workflow.entries:
+                raise _no_checkpoint(workflow_id, keyframe.entry.sequence)
+            for sha256 in keyframe.entry.blobs:
+                if sha256 not in self._blobs:
+                    raise CheckpointNotFoundError("a keyframe refers to a blob that is not stored", place=sha256)
+            workflow.keyframes[keyframe.entry.sequence] = keyframe
+
+    def events(self, workflow_id: str, *, after: int = 0) -> Iterator[bytes]:
+        with self._open():
+            return iter([event.data for event in self._peek(workflow_id).events if event.seq > after])
+
+    def has_blob(self, sha256: str) -> bool:
+        with self._open():
+            return sha256 in self._blobs
+
+    def blob(self, sha256: str) -> bytes:
+        with self._open():
+            data = self._blobs.get(sha256)
+        if data is None:
+            raise CheckpointNotFoundError("there is no such blob", place=sha256)
+        _verify(data, sha256, f"blob {sha256}")
+        return data
+
+    def remove(self, workflow_id: str, removal: Removal) -> int:
+        with self._open():
+            workflow = self._peek(workflow_id)
+            before = _size(workflow)
+            for sequence in removal.sequences:
+                if sequence in workflow.entries:
+                    workflow.entries[sequence] = replace(workflow.entries[sequence], pruned=True)
+            for group in removal.groups:
+                self._drop_group(workflow, group)
+            workflow.events = [event for event in workflow.events if event.seq > removal.events_through]
+            return before - _size(workflow) + self._collect(removal.blobs)
+
+    def check(self) -> Iterator[Finding]:
+        with self._open():
+            blobs = list(self._blobs.items())
+            keyframes = [
+                (workflow_id, keyframe)
+                for workflow_id, workflow in self._workflows.items()
+                for keyframe in workflow.keyframes.values()
+            ]
+        for sha256, data in blobs:
+            if hashlib.sha256(data).hexdigest() != sha256:
+                yield Finding(f"blob {sha256}", "its bytes are not what was committed")
+        for workflow_id, keyframe in keyframes:
+            if hashlib.sha256(keyframe.data).hexdigest() != keyframe.entry.sha256:
+                yield Finding(f"keyframe {workflow_id}@{keyframe.entry.sequence}", "its bytes were changed")
+
+    def stats(self) -> dict[str, Any]:
+        with self._open():
+            kept = self._workflows.values()
+            return {
+                "workflows": len(self._workflows),
+                "checkpoints": sum(not e.pruned for workflow in kept for e in workflow.entries.values()),
+                "events": sum(len(workflow.events) for workflow in kept),
+                "blobs": len(self._blobs),
+                "bytes": sum(map(_size, kept)) + sum(map(len, self._blobs.values())),
+            }
+
+    def settle(self) -> None:
+        self._open()
+
+    def close(self) -> None:
+        self._closed = True
+
+    def _open(self) -> threading.RLock:
+        """Give the lock to read or write under, unless the store was closed."""
+        if self._closed:
+            raise StoreClosedError("the store was closed", place=self.url, hint="Open it again.")
+        return self._lock
+
+    def _peek(self, workflow_id: str) -> _Workflow:
+        """Look at a workflow; one that does not exist is empty, and stays inexistent."""
+        return self._workflows.get(workflow_id) or _Workflow()
+
+    def _commit_one(self, commit: Commit) -> Exception | None:
+        workflow = self._peek(commit.workflow_id)
+        refusal = self._refusal(commit, workflow.head)
+        if refusal is not None:
+            return refusal
+        self._workflows[commit.workflow_id] = workflow
+        self._blobs.update(commit.blobs)
+        if commit.record is not None:
+            _add_record(workflow, commit.record)
+        if commit.keyframe is not None:
+            workflow.keyframes[commit.keyframe.entry.sequence] = commit.keyframe
+        if commit.events:
+            last = commit.events[-1]
+            workflow.events.extend(commit.events)
+            workflow.head = replace(workflow.head, event_seq=last.seq, event_hash=last.hash)
+        for transition in commit.transitions:
+            _move(workflow, transition)
+        return None
+
+    def _refusal(self, commit: Commit, head: Head) -> Exception | None:
+        if commit.expected != head:
+            return CheckpointConflictError(
+                f"the workflow stands at checkpoint {head.sequence} and event {head.event_seq}, "
+                f"not at {commit.expected.sequence} and {commit.expected.event_seq}",
+                place=commit.workflow_id,
+                hint="Somebody else committed first; read the latest state and try again.",
+            )
+        for sha256 in commit.needs:
+            if sha256 not in self._blobs and sha256 not in commit.blobs:
+                return CheckpointNotFoundError(
+                    "a blob this commit refers to is gone", place=sha256, hint="Commit it with its bytes."
+                )
+        return None
+
+    def _drop_group(self, workflow: _Workflow, group: int) -> None:
+        workflow.keyframes.pop(group, None)
+        for sequence, entry in workflow.entries.items():
+            if entry.group == group:
+                workflow.records.pop(sequence, None)
+
+    def _collect(self, candidates: Sequence[str]) -> int:
+        """Drop blobs that nothing kept refers to, in any workflow."""
+        used: set[str] = set()
+        for workflow in self._workflows.values():
+            used.update(*(workflow.entries[sequence].blobs for sequence in workflow.records))
+            used.update(*(keyframe.entry.blobs for keyframe in workflow.keyframes.values()))
+        gone = [self._blobs.pop(sha256, b"") for sha256 in candidates if sha256 not in used]
+        return sum(map(len, gone))
+
+
+def _add_record(workflow: _Workflow, record: Record) -> None:
+    entry = record.entry
+    workflow.entries[entry.sequence] = entry
+    workflow.records[entry.sequence] = record.data
+    workflow.head = replace(workflow.head, sequence=entry.sequence, checksum=entry.checksum)
+
+
+def _move(workflow: _Workflow, transition: Transition) -> None:
+    workflow.entries[transition.sequence] = replace(
+        workflow.entries[transition.sequence],
+        status=transition.status,
+        retry_count=transition.retry_count,
+        pinned=transition.pinned,
+    )
+
+
+def _size(workflow: _Workflow) -> int:
+    return (
+        sum(map(len, workflow.records.values()))
+        + sum(len(keyframe.data) for keyframe in workflow.keyframes.values())
+        + sum(len(event.data) for event in workflow.events)
+    )
+
+
+def _verify(data: bytes, sha256: str, place: str) -> None:
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise ChecksumMismatchError(
+            "the bytes are not what was committed", place=place, hint="Run `holdfast doctor`."
+        )
+
+
+def _no_checkpoint(workflow_id: str, sequence: int, what: str = "checkpoint") -> CheckpointNotFoundError:
+    return CheckpointNotFoundError(
+        f"there is no such {what}", place=f"{workflow_id}@{sequence}", hint="It may have been pruned."
+    )

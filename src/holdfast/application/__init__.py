@@ -1,0 +1,1 @@
+"""What happens: use cases over the domain and the ports, free of any technology."""

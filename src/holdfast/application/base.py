@@ -1,0 +1,127 @@
+"""The last state of recently active workflows, so that a checkpoint costs what changed.
+
+Remembered are encoded bytes, never the caller's objects, and not more of them than a bound in bytes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from itertools import islice
+from types import TracebackType
+
+from holdfast.application.commit_queue import Lineage, Ticket
+from holdfast.application.snapshot import Snapshot
+from holdfast.domain.ids import CheckpointID
+from holdfast.domain.record import Head
+
+CACHE_BYTES = 64 * 1024 * 1024
+#: What one remembered workflow costs beside its snapshot.
+_OVERHEAD_BYTES = 1024
+#: How many slots are looked at to make room; bounds what one commit pays for others.
+_EVICTION_STEPS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What the next checkpoint of a workflow is made from."""
+
+    head: Head
+    lineage: Lineage
+    #: None where there is no state to build on: a new workflow, or one whose checkpoints are all gone.
+    snapshot: Snapshot | None = None
+    #: The last checkpoint, and everything that tells it from the next one beside the state.
+    id: CheckpointID | None = None
+    fingerprint: tuple[object, ...] = ()
+    #: Group that the next record belongs to.
+    group: int = 0
+    #: Packed size of the state at the last keyframe, and weight of the deltas since.
+    keyframe_bytes: int = 0
+    weight: int = 0
+    #: Last event at or before the last checkpoint.
+    checkpoint_event_seq: int = 0
+
+    @property
+    def sound(self) -> bool:
+        """False once a commit that this was made from has failed."""
+        return self.lineage.failure is None
+
+
+class Slot:
+    """The place of one workflow: enter it to prepare commits, one thread at a time."""
+
+    __slots__ = ("_bases", "base", "bytes", "lock", "pending", "users", "workflow_id")
+
+    def __init__(self, bases: Bases, workflow_id: str) -> None:
+        self._bases = bases
+        self.workflow_id = workflow_id
+        self.lock = threading.Lock()
+        self.base: Base | None = None
+        #: The commit last queued. The store is not read for a base before its outcome is known.
+        self.pending: Ticket | None = None
+        self.users = 0
+        self.bytes = 0
+
+    def __enter__(self) -> Slot:
+        self.lock.acquire()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.lock.release()
+        self._bases.put_back(self)
+
+
+class Bases:
+    """Slots of workflows, the least recently used forgotten first."""
+
+    def __init__(self, max_bytes: int = CACHE_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._mutex = threading.Lock()
+        self._slots: OrderedDict[str, Slot] = OrderedDict()
+        self._bytes = 0
+
+    def slot(self, workflow_id: str) -> Slot:
+        """Take out the slot of a workflow, for one `with` statement."""
+        with self._mutex:
+            slot = self._slots.get(workflow_id)
+            if slot is None:
+                slot = self._slots[workflow_id] = Slot(self, workflow_id)
+            slot.users += 1
+            return slot
+
+    def is_warm(self, workflow_id: str) -> bool:
+        """Tell whether a commit can be prepared without reading the store."""
+        with self._mutex:
+            slot = self._slots.get(workflow_id)
+            base = slot.base if slot is not None else None
+            return base is not None and base.sound
+
+    def forget(self, workflow_id: str) -> None:
+        """Make the next commit of a workflow start from what the store holds."""
+        with self.slot(workflow_id) as slot:
+            slot.base = None
+
+    def put_back(self, slot: Slot) -> None:
+        """Account for a slot after use; called by leaving it."""
+        base = slot.base
+        held = _OVERHEAD_BYTES + (base.snapshot.size if base is not None and base.snapshot is not None else 0)
+        with self._mutex:
+            slot.users -= 1
+            self._bytes += held - slot.bytes
+            slot.bytes = held
+            self._slots.move_to_end(slot.workflow_id)
+            if self._bytes > self._max_bytes:
+                self._evict()
+
+    def _evict(self) -> None:
+        """Drop old slots that nobody uses and that have nothing on its way; the mutex is held."""
+        for workflow_id in list(islice(self._slots, _EVICTION_STEPS)):
+            if self._bytes <= self._max_bytes:
+                return
+            slot = self._slots[workflow_id]
+            if slot.users == 0 and (slot.pending is None or slot.pending.done):
+                del self._slots[workflow_id]
+                self._bytes -= slot.bytes

@@ -1,0 +1,239 @@
+"""Group commit: who finds no leader leads, and everything that waits together shares one sync.
+
+A synchronous caller that leads pays no hand-over to another thread. A background thread, started when
+first needed, leads for callers that do not wait in a thread of their own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+
+from holdfast.domain.errors import (
+    CheckpointConflictError,
+    CheckpointError,
+    CheckpointWriteError,
+    StoreClosedError,
+)
+from holdfast.domain.record import Commit
+
+CommitGroup = Callable[[Sequence[Commit]], list[Exception | None]]
+
+
+class Lineage:
+    """What commits prepared one on top of the other share: when one fails, so do those after it."""
+
+    __slots__ = ("failure",)
+
+    def __init__(self) -> None:
+        self.failure: Exception | None = None
+
+
+class Ticket:
+    """One commit on its way: done, and failed if there is an error."""
+
+    __slots__ = ("commit", "done", "error", "lineage", "on_done", "waiters")
+
+    def __init__(self, commit: Commit, lineage: Lineage, on_done: Callable[[Ticket], None] | None) -> None:
+        self.commit = commit
+        self.lineage = lineage
+        self.on_done = on_done
+        self.done = False
+        self.error: Exception | None = None
+        #: One held lock per thread that waits; releasing it means: look again.
+        self.waiters: list[threading.Lock] = []
+
+    def wake(self) -> None:
+        """Make all who wait look again; they enlist anew if it was too early."""
+        waiters, self.waiters = self.waiters, []
+        for waiter in waiters:
+            waiter.release()
+
+
+class CommitQueue:
+    """Commits in the order they were prepared in, made durable group by group."""
+
+    def __init__(self, commit_group: CommitGroup) -> None:
+        self._commit_group = commit_group
+        self._mutex = threading.Lock()
+        self._queue: list[Ticket] = []
+        self._leading = False
+        self._closed = False
+        self._last: Ticket | None = None
+        self._background: threading.Thread | None = None
+        self._calls: SimpleQueue[bool] = SimpleQueue()
+
+    def submit(
+        self, commit: Commit, lineage: Lineage, on_done: Callable[[Ticket], None] | None = None
+    ) -> Ticket:
+        """Queue a commit; whoever gives no `on_done` must `wait`, the others are told by it.
+
+        `on_done` is called in the leader's thread and must neither raise nor take long.
+        """
+        ticket = Ticket(commit, lineage, on_done)
+        with self._mutex:
+            if self._closed:
+                raise StoreClosedError("the store was closed", hint="Open it again.")
+            self._queue.append(ticket)
+            self._last = ticket
+            if on_done is not None and not self._leading:
+                self._call_background()
+        return ticket
+
+    def wait(self, ticket: Ticket) -> None:
+        """Return when the commit is durable; raise why it is not."""
+        self.settle(ticket)
+        if ticket.error is not None:
+            raise ticket.error
+
+    def settle(self, ticket: Ticket) -> None:
+        """Return when the outcome of a commit is known, leading if nobody does."""
+        while not ticket.done:
+            waiter = self._enlist(ticket)
+            if waiter is None:
+                self._lead()
+                continue
+            try:
+                waiter.acquire()
+            except BaseException:
+                self._abandon(ticket, waiter)
+                raise
+
+    def flush(self) -> None:
+        """Return when the outcome of everything queued so far is known."""
+        last = self._last
+        if last is not None:
+            # Groups are committed in order, so the last one's outcome comes last.
+            self.settle(last)
+
+    def close(self) -> None:
+        """Finish what is queued and refuse anything new. Idempotent."""
+        with self._mutex:
+            self._closed = True
+            background = self._background
+            self._background = None
+        self.flush()
+        if background is not None:
+            self._calls.put(False)
+            if background is not threading.current_thread():
+                background.join()
+
+    def _enlist(self, ticket: Ticket) -> threading.Lock | None:
+        """Take the lead (None), or get something to wait on."""
+        with self._mutex:
+            if not self._leading and not ticket.done:
+                self._leading = True
+                return None
+            waiter = threading.Lock()
+            if not ticket.done:
+                waiter.acquire()
+                ticket.waiters.append(waiter)
+            return waiter
+
+    def _abandon(self, ticket: Ticket, waiter: threading.Lock) -> None:
+        """Let the background care for a commit whose caller was interrupted while waiting."""
+        with self._mutex:
+            if waiter in ticket.waiters:
+                ticket.waiters.remove(waiter)
+            ticket.on_done = ticket.on_done or _nobody_listens
+            if not self._leading and self._queue:
+                self._call_background()
+
+    def _lead(self) -> None:
+        """Commit everything queued as one group. The caller has set `_leading`."""
+        with self._mutex:
+            group, self._queue = self._queue, []
+        try:
+            self._decide(group)
+        except BaseException:
+            self._fail_all(group, CheckpointWriteError("the commit was interrupted", hint=_UNKNOWN))
+            raise
+        finally:
+            self._finish(group)
+
+    def _decide(self, group: list[Ticket]) -> None:
+        """Find out the outcome of each; those on top of a failed one are not even tried."""
+        sound = [ticket for ticket in group if ticket.lineage.failure is None]
+        for ticket in group:
+            if ticket.lineage.failure is not None:
+                ticket.error = _on_top_of(ticket.lineage.failure, ticket.commit.workflow_id)
+        if not sound:
+            return
+        try:
+            outcomes = self._commit_group([ticket.commit for ticket in sound])
+        except Exception as problem:
+            self._fail_all(sound, problem)
+            return
+        for ticket, outcome in zip(sound, outcomes, strict=True):
+            if outcome is not None:
+                ticket.error = outcome
+                ticket.lineage.failure = ticket.lineage.failure or outcome
+
+    def _fail_all(self, group: list[Ticket], problem: Exception) -> None:
+        """Give each caller an error of its own: one object raised in many threads mixes tracebacks."""
+        for ticket in group:
+            if ticket.error is None:
+                ticket.error = _copy(problem)
+                ticket.lineage.failure = ticket.lineage.failure or problem
+
+    def _finish(self, group: list[Ticket]) -> None:
+        with self._mutex:
+            for ticket in group:
+                ticket.done = True
+            self._leading = False
+            self._hand_over()
+        for ticket in group:
+            ticket.wake()
+            if ticket.on_done is not None:
+                ticket.on_done(ticket)
+
+    def _hand_over(self) -> None:
+        """Wake somebody to lead what was queued meanwhile; the mutex is held."""
+        heir = next((ticket for ticket in self._queue if ticket.waiters), None)
+        if heir is not None:
+            heir.wake()
+        elif any(ticket.on_done is not None for ticket in self._queue):
+            self._call_background()
+
+    def _call_background(self) -> None:
+        """Ask the background thread to lead; the mutex is held."""
+        if self._background is None and not self._closed:
+            self._background = threading.Thread(target=self._serve, name="holdfast-commits", daemon=True)
+            self._background.start()
+        self._calls.put(True)
+
+    def _serve(self) -> None:
+        while self._calls.get():
+            with self._mutex:
+                if self._leading or not self._queue:
+                    continue
+                self._leading = True
+            self._lead()
+
+
+_UNKNOWN = "Whether it is durable is unknown; the next call reads the store again."
+
+
+def _nobody_listens(_: Ticket) -> None:
+    """Stand in for a caller that went away."""
+
+
+def _on_top_of(failure: Exception, workflow_id: str) -> Exception:
+    kind = CheckpointConflictError if isinstance(failure, CheckpointConflictError) else CheckpointWriteError
+    error = kind(
+        "an earlier commit of the workflow failed, and this one was made on top of it",
+        place=workflow_id,
+        hint="Call again: the next call starts from what the store holds.",
+    )
+    error.__cause__ = failure
+    return error
+
+
+def _copy(problem: Exception) -> Exception:
+    if isinstance(problem, CheckpointError):
+        twin: Exception = type(problem)(problem.message, place=problem.place, hint=problem.hint)
+    else:
+        twin = CheckpointWriteError(f"the store failed: {problem}", hint=_UNKNOWN)
+    twin.__cause__ = problem
+    return twin

@@ -1,0 +1,150 @@
+"""Keyframe files: a complete state with its header and footer, readable where it is JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.application.records import sha256_of
+from holdfast.domain import plainjson
+from holdfast.domain.checkpoint import SCHEMA_VERSION
+from holdfast.domain.errors import CheckpointCorruptError, UnsupportedVersionError
+from holdfast.domain.record import Keyframe, KeyframeEntry
+from holdfast.ports import Formats
+
+SCHEMA = f"checkpoint-schema-v{SCHEMA_VERSION}"
+_ENDINGS = {"none": "", "zstd": ".zst", "gzip": ".gz"}
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """What a keyframe's header and footer say about its checkpoint."""
+
+    workflow_id: str
+    sequence: int
+    timestamp: str
+    #: Empty where the record that follows names the file: the first checkpoint's.
+    checksum: str = ""
+    agent_id: str | None = None
+    agent_version: str | None = None
+    session_id: str | None = None
+    parent_sequence: int = 0
+    parent_checksum: str = ""
+    events_since_prev: int = 0
+    size_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReadKeyframe:
+    """A keyframe taken apart. `tagged` is False if no value in it needs reviving."""
+
+    tree: dict[str, Any]
+    checksum: str
+    tagged: bool
+
+
+def build_keyframe(caption: Caption, tree: dict[str, Any], blobs: Iterable[str], formats: Formats) -> Keyframe:
+    """Write the keyframe of a plain tree whose large values are blob references already."""
+    named = tuple(sorted(blobs))
+    encoded = formats.encode(tree)
+    about: dict[str, Any] = {"compression": encoded.compression, "encoding": encoded.encoding}
+    suffix = encoded.encoding + _ENDINGS[encoded.compression]
+    if suffix == "json":
+        data = _readable(caption, named, tree)
+    else:
+        about["raw_bytes"] = encoded.raw_bytes
+        data = plainjson.dumps(_wrapping(caption, named, about)) + b"\n" + encoded.data
+    entry = KeyframeEntry(caption.sequence, sha256_of(data), len(data), suffix, named)
+    return Keyframe(entry, data)
+
+
+def read_keyframe(data: bytes, formats: Formats, place: str) -> ReadKeyframe:
+    """Take a keyframe apart. The store has checked its bytes.
+
+    Raises:
+        CheckpointCorruptError: if it is no keyframe.
+        UnsupportedVersionError: if a newer Holdfast wrote it.
+    """
+    try:
+        line, newline, rest = data.partition(b"\n")
+        if line == b"{":
+            whole = plainjson.loads(data)
+            tree, tagged = whole["state"], b'"$hf"' in data
+        else:
+            whole = plainjson.loads(line)
+            header = whole["header"]
+            encoding = "json" if header["encoding"] == "utf-8" else header["encoding"]
+            tree, tagged = formats.decode(encoding, header["compression"], rest, header["raw_bytes"]), True
+        _check_schema(whole["$schema"], place)
+        checksum = whole["header"]["checkpoint_id"].get("checksum", "")
+    except (KeyError, TypeError, AttributeError) as fault:
+        raise CheckpointCorruptError(f"the file is no keyframe ({fault!r})", place=place) from fault
+    if not isinstance(tree, dict):
+        raise CheckpointCorruptError("the keyframe's state is not an object", place=place)
+    return ReadKeyframe(tree, checksum, tagged)
+
+
+def _check_schema(schema: str, place: str) -> None:
+    if schema.partition("-v")[2].partition(".")[0] != SCHEMA_VERSION.partition(".")[0]:
+        raise UnsupportedVersionError(
+            f"the keyframe has the schema {schema!r}", place=place, hint="Upgrade Holdfast."
+        )
+
+
+def _readable(caption: Caption, blobs: tuple[str, ...], tree: dict[str, Any]) -> bytes:
+    """Put each field, and each item of a list, on a line of its own."""
+    wrapping = _wrapping(caption, blobs, {"compression": "none", "encoding": "json"})
+    fields = b",\n".join(plainjson.dumps(key) + b": " + _lines(value) for key, value in tree.items())
+    return b"".join(
+        (
+            b'{\n"$schema": ',
+            plainjson.dumps(wrapping["$schema"]),
+            b',\n"header": ',
+            plainjson.dumps(wrapping["header"]),
+            b',\n"state": {\n',
+            fields,
+            b'\n},\n"footer": ',
+            plainjson.dumps(wrapping["footer"]),
+            b"\n}\n",
+        )
+    )
+
+
+def _lines(value: Any) -> bytes:
+    if not isinstance(value, list) or not value:
+        return plainjson.dumps(value)
+    return b"[\n" + b",\n".join(map(plainjson.dumps, value)) + b"\n]"
+
+
+def _wrapping(caption: Caption, blobs: tuple[str, ...], about: dict[str, Any]) -> dict[str, Any]:
+    identity = {
+        "workflow_id": caption.workflow_id,
+        "sequence": caption.sequence,
+        "timestamp": caption.timestamp,
+        "checksum": caption.checksum or None,
+    }
+    created_by = {
+        "agent_id": caption.agent_id,
+        "agent_version": caption.agent_version,
+        "session_id": caption.session_id,
+    }
+    encoding = "utf-8" if about["encoding"] == "json" else about["encoding"]
+    header = {
+        "version": SCHEMA_VERSION,
+        "checkpoint_id": _given(identity),
+        "created_by": _given(created_by),
+        **about,
+        "encoding": encoding,
+        "blobs": blobs or None,
+    }
+    footer = {
+        "prev_checkpoint": {"sequence": caption.parent_sequence, "checksum": caption.parent_checksum},
+        "events_since_prev": caption.events_since_prev,
+        "size_bytes": caption.size_bytes,
+    }
+    return {"$schema": SCHEMA, "header": _given(header), "footer": footer}
+
+
+def _given(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}

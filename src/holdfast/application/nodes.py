@@ -1,0 +1,176 @@
+"""The parts of a snapshot: packed leaves, objects of parts, and lists in packed chunks.
+
+The shape follows the snapshot before: where that was split, the parts are packed one by one and compared as
+bytes; nothing is packed twice on a steady path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from holdfast.domain.msgpack import array_head, map_head, shape
+from holdfast.domain.plain import TAG, Plain
+from holdfast.ports import Packer
+
+#: Leaves above this are split into parts.
+SPLIT_BYTES = 4 * 1024
+#: A chunk of a list holds so many items, fewer if they are large.
+CHUNK_ITEMS = 64
+CHUNK_BYTES = 64 * 1024
+#: Below so many levels of parts everything is a leaf.
+PART_LEVELS = 16
+
+#: Names declared append-only, by key; True where the path ends.
+Promise = dict[str, Any] | bool | None
+
+_TAG_HEAD = b"\xa3$hf"
+_NO_PROMISES: dict[str, Any] = {}
+
+
+class ObjectNode:
+    """An object whose members are nodes."""
+
+    __slots__ = ("children", "size")
+
+    def __init__(self, children: dict[str, Node]) -> None:
+        self.children = children
+        keys = sum(map(_key_bytes, children))
+        self.size: int = len(map_head(len(children))) + keys + sum(map(node_bytes, children.values()))
+
+
+class ListNode:
+    """A list in packed chunks of `step` items, the last of which may be shorter."""
+
+    __slots__ = ("chunks", "count", "size", "step")
+
+    def __init__(self, chunks: list[bytes], count: int, step: int) -> None:
+        self.chunks = chunks
+        self.count = count
+        self.step = step
+        heads = len(array_head(step)) * (count // step) + (len(array_head(count % step)) if count % step else 0)
+        self.size: int = len(array_head(count)) + sum(map(len, chunks)) - heads
+
+    def items_in(self, chunk: int) -> int:
+        """Count the items of one chunk."""
+        return min(self.step, self.count - chunk * self.step)
+
+
+Node = bytes | ObjectNode | ListNode
+
+
+def plain_of(node: Node, packer: Packer) -> Any:
+    """Decode a node."""
+    if isinstance(node, bytes):
+        return packer.unpack(node)
+    if isinstance(node, ObjectNode):
+        return {key: plain_of(child, packer) for key, child in node.children.items()}
+    return items_of(node, range(len(node.chunks)), packer)
+
+
+def items_of(node: ListNode, chunks: Iterable[int], packer: Packer) -> list[Any]:
+    """Decode the items of some chunks."""
+    return [item for chunk in chunks for item in packer.unpack(node.chunks[chunk])]
+
+
+def node_bytes(node: Node) -> int:
+    """Give the packed length of a node."""
+    return len(node) if isinstance(node, bytes) else node.size
+
+
+def is_tagged(data: bytes) -> bool:
+    """Tell whether packed bytes are a tagged object; those have few keys, `$hf` first."""
+    return 0x81 <= data[0] < 0x90 and data[1:5] == _TAG_HEAD
+
+
+class NodeReader:
+    """Reads values into nodes."""
+
+    __slots__ = ("_pack", "_unpack")
+
+    def __init__(self, packer: Packer) -> None:
+        self._pack = packer.pack
+        self._unpack = packer.unpack
+
+    def node(self, value: Any, base: Node | None, promise: Promise, level: int) -> Node:
+        """Read a value in the shape of its base."""
+        if type(base) is ObjectNode and type(value) is dict:
+            node = self._object(value.copy(), base, promise, level)
+            if node is not None:
+                return node
+        elif type(base) is ListNode and type(value) is list:
+            return self._list(value, base, promise)
+        data = self._pack(value)
+        if data == base:
+            return base
+        return self._split(data, level) if len(data) > SPLIT_BYTES else data
+
+    def plain_node(self, plain: Any, level: int) -> Node:
+        """Read a plain tree."""
+        data = self._pack(Plain(plain))
+        return self._split(data, level) if len(data) > SPLIT_BYTES else data
+
+    def _object(self, fields: dict[Any, Any], base: ObjectNode, promise: Promise, level: int) -> Node | None:
+        """Read an object member by member; None if its keys need a tag."""
+        known = base.children
+        promises = promise if type(promise) is dict else _NO_PROMISES
+        children: dict[str, Node] = {}
+        is_same = len(fields) == len(known)
+        for key, value in fields.items():
+            old = known.get(key)
+            if old is None and not _is_plain_key(key):
+                return None
+            children[key] = node = self.node(value, old, promises.get(key), level + 1)
+            is_same = is_same and node is old
+        if is_same and list(children) == list(known):
+            return base
+        return ObjectNode(children)
+
+    def _list(self, value: list[Any], base: ListNode, promise: Promise) -> Node:
+        if promise is True:
+            tail = value[base.count :]
+            if tail or len(value) == base.count:
+                return self._longer(base, tail)
+        items, step, old = value.copy(), base.step, base.chunks
+        pack = self._pack
+        chunks = [pack(items[at : at + step]) for at in range(0, len(items), step)]
+        if chunks == old and len(items) == base.count:
+            return base
+        shared = [mine if new == mine else new for new, mine in zip(chunks, old, strict=False)]
+        return ListNode(shared + chunks[len(shared) :], len(items), step)
+
+    def _longer(self, base: ListNode, tail: list[Any]) -> ListNode:
+        """Add items to a list without looking at those it has."""
+        if not tail:
+            return base
+        step, chunks = base.step, base.chunks.copy()
+        rest = base.count % step
+        fill = tail[: step - rest] if rest else []
+        if fill:
+            head, added = len(array_head(rest)), len(array_head(len(fill)))
+            chunks[-1] = array_head(rest + len(fill)) + chunks[-1][head:] + self._pack(fill)[added:]
+        chunks += [self._pack(tail[at : at + step]) for at in range(len(fill), len(tail), step)]
+        return ListNode(chunks, base.count + len(tail), step)
+
+    def _split(self, data: bytes, level: int) -> Node:
+        """Split a large leaf into parts, from its bytes: the caller's value is not read again."""
+        kind = shape(data)
+        if level >= PART_LEVELS or kind not in ("dict", "list") or is_tagged(data):
+            return data
+        plain = self._unpack(data)
+        if kind == "dict":
+            return ObjectNode({key: self.plain_node(value, level + 1) for key, value in plain.items()})
+        step = max(1, min(CHUNK_ITEMS, CHUNK_BYTES * len(plain) // len(data)))
+        chunks = [self._pack(Plain(plain[at : at + step])) for at in range(0, len(plain), step)]
+        return ListNode(chunks, len(plain), step)
+
+
+def _key_bytes(key: str) -> int:
+    size = len(key) if key.isascii() else len(key.encode())
+    return size + (1 if size < 32 else 2 if size < 256 else 3 if size < 1 << 16 else 5)
+
+
+def _is_plain_key(key: Any) -> bool:
+    if type(key) is not str or key == TAG:
+        return False
+    return key.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in key)

@@ -1,0 +1,334 @@
+"""A state read once into bytes, and the change between two such snapshots.
+
+A snapshot never holds the caller's objects, and operations are made from the bytes of two snapshots only:
+what is recorded as the change is exactly what lies between them, whatever other threads do to the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from holdfast.application.nodes import (
+    ListNode,
+    Node,
+    NodeReader,
+    ObjectNode,
+    Promise,
+    is_tagged,
+    items_of,
+    node_bytes,
+    plain_of,
+)
+from holdfast.domain import delta
+from holdfast.domain.align import Splice, align
+from holdfast.domain.delta import Operation
+from holdfast.domain.errors import UnstorableValueError, UnsupportedTypeError
+from holdfast.domain.msgpack import array_head, shape, text_of
+from holdfast.domain.plain import TAG, Plain
+from holdfast.ports import Packer
+
+#: Tagged objects whose content is compared; of others the whole changes.
+_OPEN_TAGS = frozenset({"obj", "tuple", "set", "frozenset", "map", "dict"})
+#: Below so many levels a change is a new value.
+_COMPARED_LEVELS = 64
+#: Packed bytes of an operation without path and values, at most.
+_SET_BYTES, _SPLICE_BYTES, _APPEND_BYTES, _DELETE_BYTES = 22, 49, 24, 20
+
+Path = tuple[str | int, ...]
+
+
+class Snapshot:
+    """One state, as bytes."""
+
+    __slots__ = ("root",)
+
+    def __init__(self, root: Node) -> None:
+        self.root = root
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole state, packed."""
+        return node_bytes(self.root)
+
+    def plain(self, packer: Packer) -> Any:
+        """Decode the whole state to a plain tree."""
+        return plain_of(self.root, packer)
+
+
+def take(
+    fields: Mapping[str, Any],
+    packer: Packer,
+    base: Snapshot | None = None,
+    append_only: frozenset[str] = frozenset(),
+) -> Snapshot:
+    """Read a state into a snapshot.
+
+    Args:
+        fields: the state's fields. Other threads may change what they hold meanwhile.
+        packer: the encoder.
+        base: the snapshot before, whose shape is followed and whose equal parts are shared.
+        append_only: fields, or dotted paths, of lists that only ever grow: what the base has is not read again.
+
+    Raises:
+        UnsupportedTypeError: a value has a type nobody registered.
+        UnstorableValueError: a value contains itself or is nested too deep.
+    """
+    root = base.root if base else _EMPTY
+    copy = dict(fields)
+    try:
+        return Snapshot(NodeReader(packer).node(copy, root, _promises(append_only), 0))
+    except (UnsupportedTypeError, UnstorableValueError):
+        # A part knows only the path inside itself; packing the whole names the full one.
+        packer.pack(copy)
+        raise
+
+
+def from_plain(plain: Any, packer: Packer) -> Snapshot:
+    """Make the snapshot of a state that is a plain tree already, as read back from a store."""
+    if type(plain) is not dict or TAG in plain:
+        return Snapshot(packer.pack(Plain(plain)))
+    reader = NodeReader(packer)
+    return Snapshot(ObjectNode({key: reader.plain_node(value, 1) for key, value in plain.items()}))
+
+
+def promise_broken(
+    append_only: frozenset[str], fields: Mapping[str, Any], snapshot: Snapshot, packer: Packer
+) -> list[str]:
+    """Name the append-only paths whose items in the snapshot are not what the state holds, reading them all."""
+    return [path for path in sorted(append_only) if _is_broken(path, fields, snapshot.root, packer)]
+
+
+def changes(base: Snapshot | None, new: Snapshot, packer: Packer) -> list[Operation]:
+    """Find the operations that turn the state of `base` into that of `new`; without a base, one `set` of all."""
+    if base is None:
+        return [delta.set_value([], new.plain(packer))]
+    return _Comparison(packer).nodes(base.root, new.root, ()).ops
+
+
+_EMPTY = ObjectNode({})
+
+
+def _promises(append_only: frozenset[str]) -> Promise:
+    """Turn dotted paths into a tree by key."""
+    tree: dict[str, Any] = {}
+    for path in append_only:
+        *above, last = path.split(".")
+        at: Any = tree
+        for key in above:
+            at = at.setdefault(key, {}) if at is not True else True
+        if at is not True:
+            at[last] = True
+    return tree
+
+
+def _is_broken(path: str, fields: Any, node: Node, packer: Packer) -> bool:
+    """Compare one path; only lists in chunks were taken on trust."""
+    for key in path.split("."):
+        if not isinstance(node, ObjectNode) or not isinstance(fields, Mapping) or key not in node.children:
+            return False
+        node, fields = node.children[key], fields.get(key)
+    if not isinstance(node, ListNode):
+        return False
+    # Items that came after the snapshot are no breach.
+    return type(fields) is not list or NodeReader(packer).node(fields[: node.count], node, None, 0) is not node
+
+
+class _Change(NamedTuple):
+    """Operations and about how many bytes they are."""
+
+    ops: list[Operation]
+    weight: int
+
+
+_SAME = _Change([], 0)
+
+
+def _total(parts: list[_Change]) -> _Change:
+    return _Change([op for part in parts for op in part.ops], sum(part.weight for part in parts))
+
+
+def _path_bytes(path: Path) -> int:
+    return sum(len(step) * 4 + 5 if type(step) is str and not step.isascii() else
+               len(step) + 5 if type(step) is str else 5 for step in path)
+
+
+class _Comparison:
+    """Compares nodes, and leaves part by part where they differ."""
+
+    def __init__(self, packer: Packer) -> None:
+        self._packer = packer
+
+    def nodes(self, old: Node, new: Node, path: Path) -> _Change:
+        if old is new or old == new:
+            return _SAME
+        change = self._parts(old, new, path) if len(path) < _COMPARED_LEVELS else None
+        if change is None or change.weight >= _SET_BYTES + _path_bytes(path) + node_bytes(new):
+            return self._set(new, path)
+        return change
+
+    def _set(self, new: Node, path: Path) -> _Change:
+        weight = _SET_BYTES + _path_bytes(path) + node_bytes(new)
+        return _Change([delta.set_value(path, plain_of(new, self._packer))], weight)
+
+    def _parts(self, old: Node, new: Node, path: Path) -> _Change | None:
+        """Compare the parts of two values; None if they have none in common."""
+        old_kind, new_kind = _kind(old), _kind(new)
+        if old_kind != new_kind:
+            return None
+        if new_kind == "dict":
+            return self._objects(self._as_object(old), self._as_object(new), path)
+        if new_kind == "list":
+            return self._lists(self._as_list(old), self._as_list(new), path)
+        if new_kind == "tagged":
+            return self._tagged(self._as_object(old), self._as_object(new), path)
+        return _grown(old, new, path) if isinstance(old, bytes) and isinstance(new, bytes) else None
+
+    def _as_object(self, node: Node) -> ObjectNode:
+        if isinstance(node, ObjectNode):
+            return node
+        pack = self._packer.pack
+        return ObjectNode({key: pack(Plain(item)) for key, item in plain_of(node, self._packer).items()})
+
+    def _as_list(self, node: Node) -> ListNode:
+        if isinstance(node, ListNode):
+            return node
+        assert isinstance(node, bytes)
+        count = len(self._packer.unpack(node))
+        return ListNode([node] if count else [], count, max(count, 1))
+
+    def _tagged(self, old: ObjectNode, new: ObjectNode, path: Path) -> _Change | None:
+        was, now = dict(old.children), dict(new.children)
+        old_inner, new_inner = was.pop("v", b""), now.pop("v", b"")
+        tag = now.get(TAG)
+        if was != now or not isinstance(tag, bytes) or self._packer.unpack(tag) not in _OPEN_TAGS:
+            return None
+        return self.nodes(old_inner, new_inner, (*path, "v"))
+
+    def _objects(self, old: ObjectNode, new: ObjectNode, path: Path) -> _Change:
+        """Keep the members that stay in order, then add the others at the end, as `set` does."""
+        kept = _kept(list(old.children), list(new.children))
+        stays = set(kept)
+        parts = [
+            _Change([delta.delete((*path, key))], _DELETE_BYTES + _path_bytes((*path, key)))
+            for key in old.children
+            if key not in stays
+        ]
+        for key, child in new.children.items():
+            if key in stays:
+                was = old.children[key]
+                if was is not child:
+                    parts.append(self.nodes(was, child, (*path, key)))
+            else:
+                parts.append(self._set(child, (*path, key)))
+        return _total(parts)
+
+    def _lists(self, old: ListNode, new: ListNode, path: Path) -> _Change:
+        return _total([self._run(old, new, first, last, path) for first, last in _runs(old, new)])
+
+    def _run(self, old: ListNode, new: ListNode, first: int, last: int, path: Path) -> _Change:
+        """Compare the items of differing chunks, `first` up to `last`; the last run may end differently."""
+        added = _added(old, new, first) if last >= len(old.chunks) else None
+        if added is not None:
+            items = self._packer.unpack(added)
+            weight = _SPLICE_BYTES + _path_bytes(path) + len(added)
+            return _Change([delta.splice(path, old.count, 0, items)], weight)
+        pack, start = self._packer.pack, first * new.step
+        was = [pack(Plain(item)) for item in items_of(old, range(first, min(last, len(old.chunks))), self._packer)]
+        plain = items_of(new, range(first, min(last, len(new.chunks))), self._packer)
+        now = [pack(Plain(item)) for item in plain]
+        parts, shift = [], 0
+        for splice in align(was, now):
+            gone = was[splice.at - shift : splice.at - shift + splice.remove]
+            parts.append(self._splice(splice, start, gone, now, plain, path))
+            shift += splice.stop - splice.start - splice.remove
+        return _total(parts)
+
+    def _splice(
+        self, splice: Splice, start: int, gone: list[bytes], now: list[bytes], plain: list[Any], path: Path
+    ) -> _Change:
+        """Change the items in place as far as there are as many, if that is less than writing them anew."""
+        come = now[splice.start : splice.stop]
+        whole = self._plain_splice(start + splice.at, len(gone), come, plain[splice.start : splice.stop], path)
+        both = min(len(gone), len(come))
+        if not both:
+            return whole
+        parts = [
+            self.nodes(gone[index], come[index], (*path, start + splice.at + index)) for index in range(both)
+        ]
+        if len(gone) != len(come):
+            rest = plain[splice.start + both : splice.stop]
+            at = start + splice.at + both
+            parts.append(self._plain_splice(at, len(gone) - both, come[both:], rest, path))
+        paired = _total(parts)
+        return paired if paired.weight < whole.weight else whole
+
+    def _plain_splice(self, at: int, remove: int, come: list[bytes], plain: list[Any], path: Path) -> _Change:
+        weight = _SPLICE_BYTES + _path_bytes(path) + sum(map(len, come))
+        return _Change([delta.splice(path, at, remove, plain)], weight)
+
+
+def _kind(node: Node) -> str:
+    if isinstance(node, ObjectNode):
+        return "dict"
+    if isinstance(node, ListNode):
+        return "list"
+    return "tagged" if is_tagged(node) else shape(node)
+
+
+def _grown(old: bytes, new: bytes, path: Path) -> _Change | None:
+    """Express a string that grew as an append."""
+    if shape(new) != "str":
+        return None
+    was, now = text_of(old), text_of(new)
+    if not was or not now.startswith(was):
+        return None
+    weight = _APPEND_BYTES + _path_bytes(path) + len(now) - len(was)
+    return _Change([delta.append(path, now[len(was) :].decode())], weight)
+
+
+def _kept(old: list[str], new: list[str]) -> list[str]:
+    """Find the members at the front of `new` that also follow each other in `old`."""
+    if new[: len(old)] == old:
+        return old
+    place = {key: at for at, key in enumerate(old)}
+    kept: list[str] = []
+    last = -1
+    for key in new:
+        at = place.get(key, -1)
+        if at <= last:
+            break
+        kept.append(key)
+        last = at
+    return kept
+
+
+def _runs(old: ListNode, new: ListNode) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of neighbouring chunks that differ."""
+    longest = max(len(old.chunks), len(new.chunks))
+    if old.step != new.step:
+        yield 0, longest
+        return
+    shared = min(len(old.chunks), len(new.chunks))
+    first = -1
+    for index in range(longest):
+        is_same = index < shared and old.chunks[index] == new.chunks[index]
+        if is_same and first >= 0:
+            yield first, index
+        first = -1 if is_same else index if first < 0 else first
+    if first >= 0:
+        yield first, longest
+
+
+def _added(old: ListNode, new: ListNode, first: int) -> bytes | None:
+    """Give the packed list of items added at the end if nothing else changed from chunk `first` on."""
+    if old.step != new.step or new.count <= old.count or first < len(old.chunks) - 1:
+        return None
+    heads = [len(array_head(new.items_in(index))) for index in range(first, len(new.chunks))]
+    bodies = [chunk[head:] for chunk, head in zip(new.chunks[first:], heads, strict=True)]
+    if first < len(old.chunks):
+        was = old.chunks[first][len(array_head(old.items_in(first))) :]
+        if not bodies[0].startswith(was):
+            return None
+        bodies[0] = bodies[0][len(was) :]
+    return array_head(new.count - old.count) + b"".join(bodies)

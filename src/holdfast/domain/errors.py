@@ -1,0 +1,248 @@
+"""Everything that can go wrong, as one tree.
+
+CheckpointError
+|-- CheckpointWriteError
+|   |-- DiskFullError
+|   |-- PermissionDeniedError
+|   |-- AtomicRenameFailedError
+|   |-- CheckpointConflictError
+|   |-- StateTooLargeError
+|   |-- UnsupportedTypeError
+|   |-- UnstorableValueError
+|   |-- StoreReadOnlyError
+|   `-- StoreClosedError
+|-- CheckpointReadError
+|   |-- CheckpointNotFoundError
+|   |-- CheckpointCorruptError
+|   |   `-- ChecksumMismatchError
+|   |-- StoreNotFoundError
+|   `-- StoreLockedError
+|-- CheckpointRecoveryError
+|   |-- NoValidCheckpointError
+|   |-- EventReplayFailedError
+|   |-- StateReconstructionError
+|   `-- HandlerNotFoundError
+|-- CheckpointSchemaError
+|   |-- UnsupportedVersionError
+|   `-- MigrationFailedError
+|-- InvalidStateError
+|-- InvalidIdError (also a ValueError)
+`-- ConfigError (also a ValueError)
+
+Warnings, for what does not stop the work: StoreDamageWarning, StateSizeWarning, PromiseBrokenWarning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+
+class CheckpointError(Exception):
+    """Say what went wrong, where, and what to do about it.
+
+    Attributes:
+        code: stable name of the kind of error, for programs.
+        message: what went wrong.
+        place: where: a path in the state, a checkpoint, a file. May be empty.
+        hint: what to do. May be empty.
+    """
+
+    code: ClassVar[str] = "checkpoint_error"
+
+    def __init__(self, message: str, *, place: str = "", hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.place = place
+        self.hint = hint
+
+    def __str__(self) -> str:
+        where = f"{self.message}: {self.place}" if self.place else self.message
+        return f"{where.rstrip('.')}. {self.hint}" if self.hint else where
+
+
+class CheckpointWriteError(CheckpointError):
+    """Something could not be made durable, or it is unknown whether it was."""
+
+    code = "checkpoint_write_failed"
+
+
+class DiskFullError(CheckpointWriteError):
+    """No space, quota or file size limit left where the store lives."""
+
+    code = "disk_full"
+
+
+class PermissionDeniedError(CheckpointWriteError):
+    """The operating system or the database refuses access."""
+
+    code = "permission_denied"
+
+
+class AtomicRenameFailedError(CheckpointWriteError):
+    """A finished file could not be moved into its place."""
+
+    code = "atomic_rename_failed"
+
+
+class CheckpointConflictError(CheckpointWriteError):
+    """Somebody else committed to the same workflow first."""
+
+    code = "checkpoint_conflict"
+
+
+class StateTooLargeError(CheckpointWriteError):
+    """The state exceeds the configured limit."""
+
+    code = "state_too_large"
+
+
+class UnsupportedTypeError(CheckpointWriteError):
+    """A value has a type nobody registered; `place` is the path to it."""
+
+    code = "unsupported_type"
+
+
+class UnstorableValueError(CheckpointWriteError):
+    """A value of a known type cannot be stored: it contains itself, or is nested too deep."""
+
+    code = "unstorable_value"
+
+
+class StoreReadOnlyError(CheckpointWriteError):
+    """The store was opened for reading."""
+
+    code = "store_read_only"
+
+
+class StoreClosedError(CheckpointWriteError):
+    """The store was closed before."""
+
+    code = "store_closed"
+
+
+class CheckpointReadError(CheckpointError):
+    """Something stored could not be read."""
+
+    code = "checkpoint_read_failed"
+
+
+class CheckpointNotFoundError(CheckpointReadError):
+    """There is no such checkpoint."""
+
+    code = "checkpoint_not_found"
+
+
+class CheckpointCorruptError(CheckpointReadError):
+    """Stored bytes are not what Holdfast writes."""
+
+    code = "checkpoint_corrupt"
+
+
+class ChecksumMismatchError(CheckpointCorruptError):
+    """Stored bytes are not the bytes that were committed."""
+
+    code = "checksum_mismatch"
+
+
+class StoreNotFoundError(CheckpointReadError):
+    """There is no store at the given place."""
+
+    code = "store_not_found"
+
+
+class StoreLockedError(CheckpointReadError):
+    """Another process holds the store."""
+
+    code = "store_locked"
+
+
+class CheckpointRecoveryError(CheckpointError):
+    """A workflow could not be brought back."""
+
+    code = "recovery_failed"
+
+
+class NoValidCheckpointError(CheckpointRecoveryError):
+    """No checkpoint of the workflow verifies."""
+
+    code = "no_valid_checkpoint"
+
+
+class EventReplayFailedError(CheckpointRecoveryError):
+    """Events after the checkpoint could not be applied."""
+
+    code = "event_replay_failed"
+
+
+class StateReconstructionError(CheckpointRecoveryError):
+    """Stored operations do not fit the state they should change."""
+
+    code = "state_reconstruction_failed"
+
+
+class HandlerNotFoundError(CheckpointRecoveryError):
+    """Nobody registered the handler that should resume the workflow."""
+
+    code = "handler_not_found"
+
+
+class CheckpointSchemaError(CheckpointError):
+    """A stored state has a shape this program does not handle."""
+
+    code = "schema_error"
+
+
+class UnsupportedVersionError(CheckpointSchemaError):
+    """The format or schema version is unknown here."""
+
+    code = "unsupported_version"
+
+
+class MigrationFailedError(CheckpointSchemaError):
+    """A migration between two schema versions raised."""
+
+    code = "migration_failed"
+
+
+class InvalidStateError(CheckpointError):
+    """A state, status or transition is not a legal one."""
+
+    code = "invalid_state"
+
+
+class InvalidIdError(CheckpointError, ValueError):
+    """A text cannot be the id or reference it was given as."""
+
+    code = "invalid_id"
+
+
+class ConfigError(CheckpointError, ValueError):
+    """A setting has a value it cannot have."""
+
+    code = "invalid_config"
+
+
+class StoreDamageWarning(UserWarning):
+    """Damage was found and worked around."""
+
+
+class StateSizeWarning(UserWarning):
+    """A state has grown towards its limit."""
+
+
+class PromiseBrokenWarning(UserWarning):
+    """A field declared append-only was changed in another way."""
+
+
+def all_codes() -> dict[str, type[CheckpointError]]:
+    """Map every stable code to its class."""
+    return {kind.code: kind for kind in _family(CheckpointError)}
+
+
+def _family(kind: type[CheckpointError]) -> Iterator[type[CheckpointError]]:
+    """Yield a class and its descendants in this module; an application's own would only repeat codes."""
+    yield kind
+    for child in kind.__subclasses__():
+        if child.__module__ == __name__:
+            yield from _family(child)

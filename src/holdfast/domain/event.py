@@ -1,0 +1,161 @@
+"""Events: facts in a workflow's journal, each line chained to the one before by its hash."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from holdfast.domain import plainjson
+from holdfast.domain.errors import CheckpointCorruptError, ChecksumMismatchError
+from holdfast.domain.record import EventRecord
+from holdfast.domain.time import parse_timestamp, timestamp_text
+
+#: A line ends with the 71 characters of its hash, a quote, a brace and a newline.
+_END_CHARS = len('"}\n')
+_HASH_CHARS = len("sha256:") + 64
+_SEQ_AT_START = re.compile(rb'\{"seq":([0-9]{1,18})[,}]')
+
+_NUMBER, _TEXT, _OBJECT = (int,), (str,), (dict,)
+_SHAPE: Mapping[str, tuple[type, ...]] = {
+    "seq": _NUMBER,
+    "ts": _TEXT,
+    "type": _TEXT,
+    "wf": _TEXT,
+    "data": _OBJECT,
+    "hash": _TEXT,
+}
+_OPTIONAL_SHAPE: Mapping[str, tuple[type, ...]] = {
+    "agent": _TEXT,
+    "step_id": _TEXT,
+    "parent_id": _TEXT,
+    "cp_seq": _NUMBER,
+    "cost": _OBJECT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One fact. `data` and `cost` are plain trees; `hash` is filled when the event is committed."""
+
+    seq: int
+    timestamp: datetime
+    type: str
+    workflow_id: str
+    agent: str | None = None
+    step_id: str | None = None
+    parent_id: str | None = None
+    #: The checkpoint the event is about.
+    cp_seq: int | None = None
+    cost: Mapping[str, Any] | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+    hash: str = ""
+
+
+def chain_hash(previous_hash: str, unhashed: bytes) -> str:
+    """Hash a line whose hash is empty onto the hash before it."""
+    return "sha256:" + hashlib.sha256(previous_hash.encode() + b"\n" + unhashed).hexdigest()
+
+
+def encode_event(event: Event, previous_hash: str) -> EventRecord:
+    """Write an event as its line, newline included, chained to the hash of the event before."""
+    written = timestamp_text(event.timestamp)
+    unhashed = plainjson.dumps(_line_fields(event, written)) + b"\n"
+    digest = chain_hash(previous_hash, unhashed)
+    line = unhashed[:-_END_CHARS] + digest.encode() + unhashed[-_END_CHARS:]
+    return EventRecord(seq=event.seq, timestamp=written, hash=digest, data=line)
+
+
+def decode_event(line: bytes, previous_hash: str | None) -> Event:
+    """Read an event line, with or without its newline, after checking its hash.
+
+    Args:
+        line: the bytes as stored.
+        previous_hash: hash of the event before (`GENESIS` for the first). None where that event is not
+            at hand: then this one's hash is not checked, and only the events after it prove anything.
+
+    Raises:
+        ChecksumMismatchError: if the line is not the one that was committed after `previous_hash`.
+        CheckpointCorruptError: if its hash is right, or unchecked, and it still is no event.
+    """
+    whole = line if line.endswith(b"\n") else line + b"\n"
+    if previous_hash is not None:
+        _verify(whole, previous_hash)
+    return _event(_parsed(whole), whole)
+
+
+def _line_fields(event: Event, written: str) -> dict[str, Any]:
+    """Order the fields as format version 1 does, with an empty hash last."""
+    fields = {
+        "seq": event.seq,
+        "ts": written,
+        "type": event.type,
+        "wf": event.workflow_id,
+        "agent": event.agent,
+        "step_id": event.step_id,
+        "parent_id": event.parent_id,
+        "cp_seq": event.cp_seq,
+        "cost": None if event.cost is None else dict(event.cost),
+    }
+    given = {name: value for name, value in fields.items() if value is not None}
+    return {**given, "data": dict(event.data), "hash": ""}
+
+
+def _verify(line: bytes, previous_hash: str) -> None:
+    start, end = line[: -_HASH_CHARS - _END_CHARS], line[-_END_CHARS:]
+    found = line[-_HASH_CHARS - _END_CHARS : -_END_CHARS]
+    if found != chain_hash(previous_hash, start + end).encode():
+        raise ChecksumMismatchError(
+            "an event is not the one that was committed",
+            place=_place(line),
+            hint="Run `holdfast doctor` to see what can be recovered.",
+        )
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    try:
+        fields = plainjson.loads(line)
+    except (ValueError, RecursionError):
+        raise _no_event(line, "it is not JSON") from None
+    if not isinstance(fields, dict):
+        raise _no_event(line, "it is not an object")
+    return fields
+
+
+def _event(fields: dict[str, Any], line: bytes) -> Event:
+    for name, kinds in _SHAPE.items():
+        if type(fields.get(name)) not in kinds:
+            raise _no_event(line, f"field {name!r} is missing or of the wrong type")
+    for name, kinds in _OPTIONAL_SHAPE.items():
+        if fields.get(name) is not None and type(fields[name]) not in kinds:
+            raise _no_event(line, f"field {name!r} is of the wrong type")
+    return Event(
+        seq=fields["seq"],
+        timestamp=parse_timestamp(fields["ts"]),
+        type=fields["type"],
+        workflow_id=fields["wf"],
+        agent=fields.get("agent"),
+        step_id=fields.get("step_id"),
+        parent_id=fields.get("parent_id"),
+        cp_seq=fields.get("cp_seq"),
+        cost=fields.get("cost"),
+        data=fields["data"],
+        hash=fields["hash"],
+    )
+
+
+def _no_event(line: bytes, why: str) -> CheckpointCorruptError:
+    return CheckpointCorruptError(
+        f"a line is no event, {why}",
+        place=_place(line),
+        hint="Run `holdfast doctor` to see what can be recovered.",
+    )
+
+
+def _place(line: bytes) -> str:
+    """Name the event by what its first bytes claim; nothing else of a bad line is trusted."""
+    claimed = _SEQ_AT_START.match(line)
+    return f"event {claimed[1].decode()}" if claimed else "an event line without a sequence"

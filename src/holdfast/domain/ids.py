@@ -1,0 +1,205 @@
+"""Names of workflows, sessions and checkpoints, and the folders they live in.
+
+An id is never a path: `folder_name` is the only way from one to the other, and it is one-way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from holdfast.domain.errors import InvalidIdError
+
+MAX_ID_CHARS = 255
+MIN_UUID_PREFIX_CHARS = 4
+
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_SAFE_FOLDER = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_UNSAFE_RUN = re.compile(r"[^a-z0-9._-]+")
+_SLUG_CHARS = 40
+_FOLDER_HASH_CHARS = 16
+#: Names that Windows gives to devices, whatever follows after a dot.
+_RESERVED_STEMS = frozenset(
+    ["con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "lpt") for digit in range(10))]
+)
+
+_COUNTED = re.compile(r"(?:latest|(?P<sequence>[0-9]{1,18}))(?:~(?P<back>[0-9]{1,18}))?")
+_PHASE = re.compile(r"phase:(?P<phase>[0-9]{1,18})")
+_STAGE = re.compile(r"stage:(?P<stage>.+)", re.DOTALL)
+_CHECKPOINT_FILE = re.compile(r"(?:.*[/\\])?checkpoint_(?P<sequence>[0-9]{1,18})\.[a-z0-9.]+", re.DOTALL)
+_HEX = re.compile(r"[0-9a-f]{4,32}")
+_UUID_PARTS = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointID:
+    """Name one committed checkpoint."""
+
+    workflow_id: str
+    sequence: int
+    timestamp: datetime
+    checksum: str
+    uuid: str = ""
+    stage_id: str | None = None
+    agent_id: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.workflow_id}@{self.sequence}"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointRef:
+    """What a person wrote to mean a checkpoint; finding it is the service's task.
+
+    Exactly one of these holds, looked at in this order:
+        path: a checkpoint file; `sequence` is the number in its name, and the workflow is the one
+            whose `folder_name` is the file's folder.
+        sequence, phase, stage: that checkpoint of `workflow_id`, or the newest of that phase or stage.
+        none of them: the newest checkpoint of `workflow_id`.
+    `back` then counts that many checkpoints back. Where `uuid` is set the text may be a workflow id
+    or the beginning of a checkpoint's UUID: a workflow that exists goes first.
+    """
+
+    workflow_id: str = ""
+    sequence: int | None = None
+    back: int = 0
+    phase: int | None = None
+    stage: str | None = None
+    #: Canonical lower-case UUID, whole or its beginning.
+    uuid: str = ""
+    path: str = ""
+    #: Written without a selector: `WF`, not `WF@latest`.
+    bare: bool = False
+
+    def __str__(self) -> str:
+        if self.path:
+            return self.path
+        if self.bare:
+            return self.workflow_id
+        return f"{self.workflow_id}@{self._selector()}"
+
+    def _selector(self) -> str:
+        if self.phase is not None:
+            return f"phase:{self.phase}"
+        if self.stage is not None:
+            return f"stage:{self.stage}"
+        counted = "latest" if self.sequence is None else str(self.sequence)
+        return f"{counted}~{self.back}" if self.back else counted
+
+
+def parse_ref(text: str) -> CheckpointRef:
+    """Read a reference to a checkpoint.
+
+    Args:
+        text: `WF@42`, `WF@latest`, `WF@42~2`, `WF@phase:2`, `WF@stage:NAME`, a UUID or at least four
+            hex digits of its beginning, the path of a checkpoint file, or a workflow id (its newest).
+
+    Raises:
+        InvalidIdError: if the workflow id or the stage name in it is none.
+    """
+    in_file = _CHECKPOINT_FILE.fullmatch(text)
+    if in_file:
+        return CheckpointRef(path=text, sequence=int(in_file["sequence"]))
+    # The id may contain "@", so the last one that a selector follows is the separator.
+    at = text.rfind("@")
+    while at >= 0:
+        ref = _selected(text[:at], text[at + 1 :])
+        if ref is not None:
+            return ref
+        at = text.rfind("@", 0, at)
+    return CheckpointRef(check_workflow_id(text), uuid=_uuid_prefix(text), bare=True)
+
+
+def _selected(workflow_id: str, selector: str) -> CheckpointRef | None:
+    """Read what follows an "@", or answer None if that is no selector."""
+    if counted := _COUNTED.fullmatch(selector):
+        sequence, back = counted["sequence"], counted["back"] or "0"
+        number = None if sequence is None else int(sequence)
+        return CheckpointRef(check_workflow_id(workflow_id), sequence=number, back=int(back))
+    if phase := _PHASE.fullmatch(selector):
+        return CheckpointRef(check_workflow_id(workflow_id), phase=int(phase["phase"]))
+    if stage := _STAGE.fullmatch(selector):
+        return CheckpointRef(check_workflow_id(workflow_id), stage=check_id("stage", stage["stage"]))
+    return None
+
+
+def _uuid_prefix(text: str) -> str:
+    """Spell the beginning of a UUID with its hyphens; empty if the text is none."""
+    digits = text.lower().replace("-", "")
+    if not _HEX.fullmatch(digits):
+        return ""
+    spelled = "-".join(digits[first:last] for first, last in _UUID_PARTS if digits[first:last])
+    return spelled if text.lower() in (spelled, digits, spelled + "-") else ""
+
+
+def check_id(kind: str, text: str) -> str:
+    """Answer the text if it may be an id; `kind` (workflow, session, stage ...) is for the message.
+
+    Raises:
+        InvalidIdError: if it is empty, too long, surrounded by white space, "." or "..", or holds
+            control characters, line separators or lone surrogates.
+    """
+    problem = _id_problem(text)
+    if problem:
+        raise InvalidIdError(
+            f"the {kind} id {problem}",
+            place=ascii(text)[:80],
+            hint=f"Use 1 to {MAX_ID_CHARS} printable characters.",
+        )
+    return text
+
+
+def _id_problem(text: object) -> str:
+    if not isinstance(text, str):
+        return f"is a {type(text).__name__}, not a string"
+    if not text:
+        return "is empty"
+    if len(text) > MAX_ID_CHARS:
+        return f"has {len(text)} characters"
+    if _UNPRINTABLE.search(text):
+        return "contains a control character, a line separator or half of a surrogate pair"
+    if text != text.strip():
+        return "begins or ends with white space"
+    return "would name a folder above" if text in (".", "..") else ""
+
+
+def check_workflow_id(text: str) -> str:
+    """Answer the text if it may be a workflow id, else raise InvalidIdError."""
+    return check_id("workflow", text)
+
+
+def check_session_id(text: str) -> str:
+    """Answer the text if it may be a session id, else raise InvalidIdError."""
+    return check_id("session", text)
+
+
+def folder_name(id_text: str) -> str:
+    """Name the folder of an id: the id itself where every file system takes it, else a slug and a hash.
+
+    Names differ for different ids even where the file system ignores case or normalises Unicode.
+    """
+    if _SAFE_FOLDER.fullmatch(id_text) and not id_text.endswith(".") and not _is_device(id_text):
+        return id_text
+    # No plain id contains "~", so the two kinds of names never meet.
+    return f"{_slug(id_text)}~{_sha256_hex(id_text)[:_FOLDER_HASH_CHARS]}"
+
+
+def shard(id_text: str) -> str:
+    """Name the folder above, so that no folder ever holds all workflows."""
+    return _sha256_hex(id_text)[:2]
+
+
+def _slug(id_text: str) -> str:
+    slug = _UNSAFE_RUN.sub("-", id_text.lower())[:_SLUG_CHARS].strip("-._") or "id"
+    # "con.txt~..." would still be the device to Windows, which stops reading at the dot.
+    return slug.replace(".", "-") if _is_device(slug) else slug
+
+
+def _is_device(name: str) -> bool:
+    return name.partition(".")[0] in _RESERVED_STEMS
+
+
+def _sha256_hex(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

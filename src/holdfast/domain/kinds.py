@@ -1,0 +1,156 @@
+"""How values of an application's own classes are taken apart and put together again.
+
+Classes are recognised by their shape, so no modelling library is imported here. Objects come back without
+running their constructors where the library allows it: what was stored is what returns.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum, Flag
+from typing import Any
+
+from holdfast.domain.errors import CheckpointSchemaError
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How one class is stored: `take` gives the members of its tag, `put` gets them back, revived."""
+
+    take: Callable[[Any], dict[str, Any]]
+    put: Callable[[Mapping[str, Any]], Any]
+    tag: str = "obj"
+
+
+def kind_of(cls: type) -> Kind | None:
+    """Recognise an enum, dataclass, named tuple, pydantic model or msgspec struct; None for others."""
+    if issubclass(cls, Enum):
+        return _enum(cls)
+    if hasattr(cls, "__pydantic_fields_set__") or hasattr(cls, "model_fields"):
+        return _model(cls)
+    if dataclasses.is_dataclass(cls):
+        return _dataclass(cls)
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return _named_tuple(cls)
+    return _struct(cls) if hasattr(cls, "__struct_fields__") else None
+
+
+def custom(encode: Callable[[Any], Any], decode: Callable[[Any], Any]) -> Kind:
+    """Store what `encode` returns and revive with `decode`."""
+    return Kind(lambda value: {"v": encode(value)}, lambda members: decode(members["v"]))
+
+
+def _enum(cls: type[Enum]) -> Kind:
+    if issubclass(cls, Flag):
+        # Combined flags have no name of their own.
+        return Kind(lambda member: {"v": member.value}, lambda members: cls(members["v"]), "enum")
+    return Kind(lambda member: {"v": member.name}, lambda members: cls[members["v"]], "enum")
+
+
+def _dataclass(cls: type) -> Kind:
+    fields = dataclasses.fields(cls)
+    names = [field.name for field in fields]
+    defaults = {f.name: (lambda f=f: f.default) for f in fields if f.default is not dataclasses.MISSING}
+    factories = {f.name: f.default_factory for f in fields if f.default_factory is not dataclasses.MISSING}
+    missing: dict[str, Callable[[], Any]] = {**defaults, **factories}
+
+    def put(members: Mapping[str, Any]) -> Any:
+        value = object.__new__(cls)
+        for name, stored in _complete(cls, members["v"], names, missing).items():
+            object.__setattr__(value, name, stored)
+        return value
+
+    return Kind(lambda value: {"v": {name: getattr(value, name) for name in names}}, put)
+
+
+def _named_tuple(cls: Any) -> Kind:
+    names = list(cls._fields)
+    missing = {name: (lambda value=value: value) for name, value in cls._field_defaults.items()}
+
+    def put(members: Mapping[str, Any]) -> Any:
+        values = _complete(cls, members["v"], names, missing)
+        return tuple.__new__(cls, [values[name] for name in names])
+
+    return Kind(lambda value: {"v": dict(zip(names, value, strict=True))}, put)
+
+
+def _model(cls: Any) -> Kind:
+    fields = cls.model_fields
+    names = list(fields)
+    missing = {
+        name: (lambda field=field: field.get_default(call_default_factory=True))
+        for name, field in fields.items()
+        if not field.is_required()
+    }
+
+    def take(value: Any) -> dict[str, Any]:
+        stored = dict(value.__dict__)
+        members: dict[str, Any] = {"v": {name: stored[name] for name in names if name in stored}}
+        members["v"].update(value.__pydantic_extra__ or {})
+        given = value.__pydantic_fields_set__
+        if len(given) < len(members["v"]):
+            members["set"] = [name for name in members["v"] if name in given]
+        if value.__pydantic_private__:
+            members["private"] = dict(value.__pydantic_private__)
+        return members
+
+    def put(members: Mapping[str, Any]) -> Any:
+        stored, allowed = members["v"], cls.model_config.get("extra") == "allow"
+        extra = {name: stored[name] for name in stored if name not in fields} if allowed else None
+        known = {name: stored[name] for name in stored if name not in (extra or ())}
+        value = cls.__new__(cls)
+        object.__setattr__(value, "__dict__", _complete(cls, known, names, missing))
+        object.__setattr__(value, "__pydantic_fields_set__", set(members.get("set", stored)))
+        object.__setattr__(value, "__pydantic_extra__", extra)
+        private = members.get("private") or ({} if cls.__private_attributes__ else None)
+        object.__setattr__(value, "__pydantic_private__", private)
+        return value
+
+    return Kind(take, put)
+
+
+def _struct(cls: Any) -> Kind:
+    names = list(cls.__struct_fields__)
+
+    def put(members: Mapping[str, Any]) -> Any:
+        stored = members["v"]
+        _refuse_unknown(cls, stored, names)
+        value = cls(**stored)
+        # A post-init hook may have changed what was stored.
+        for name in stored:
+            if getattr(value, name) is not stored[name]:
+                setattr(value, name, stored[name])
+        return value
+
+    return Kind(lambda value: {"v": {name: getattr(value, name) for name in names}}, put)
+
+
+def _complete(
+    cls: type, stored: Mapping[str, Any], names: list[str], missing: Mapping[str, Callable[[], Any]]
+) -> dict[str, Any]:
+    """Order stored fields as the class does and fill those it has gained since from their defaults."""
+    _refuse_unknown(cls, stored, names)
+    values = {}
+    for name in names:
+        if name in stored:
+            values[name] = stored[name]
+        elif name in missing:
+            values[name] = missing[name]()
+        else:
+            raise _changed(cls, f"has a field {name!r} that the stored value lacks")
+    return values
+
+
+def _refuse_unknown(cls: type, stored: Mapping[str, Any], names: list[str]) -> None:
+    unknown = [name for name in stored if name not in names]
+    if unknown:
+        raise _changed(cls, f"has no field {unknown[0]!r}, which the stored value carries")
+
+
+def _changed(cls: type, problem: str) -> CheckpointSchemaError:
+    return CheckpointSchemaError(
+        f"{cls.__qualname__} {problem}",
+        hint="Give the field a default, or register the class with a decode function that handles old values.",
+    )

@@ -1,0 +1,257 @@
+"""Plain trees as compact UTF-8 JSON: key order kept, nothing escaped that need not be, nothing lossy.
+
+The C encoder and decoder of the standard library do the work. What they cannot do (non-finite floats, huge
+integers, deep nesting) goes a slower way that gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import re
+from collections.abc import Iterator
+from json.decoder import scanstring
+from typing import Any, NoReturn
+
+from holdfast.domain.errors import CheckpointCorruptError, UnstorableValueError, UnsupportedTypeError
+from holdfast.domain.msgpack import DECODE_DEPTH, INT_MAX, INT_MIN
+from holdfast.domain.plain import TAG
+
+_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+_SPACE = re.compile(r"[ \t\n\r]*")
+_WORD = re.compile(r"(-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)|true|false|null")
+
+
+def dumps(plain: Any) -> bytes:
+    """Encode a plain tree.
+
+    Raises:
+        UnsupportedTypeError: the tree holds something that is not plain.
+        UnstorableValueError: a string has lone surrogates, or the tree is too deep.
+    """
+    try:
+        return _ENCODER.encode(plain).encode()
+    except RecursionError:
+        return b"".join(piece.encode() for piece in _pieces(plain))
+    except UnicodeEncodeError as fault:
+        raise UnstorableValueError(f"a string in a plain tree has lone surrogates ({fault})") from fault
+    except ValueError:
+        return _dumps_odd(plain)
+
+
+def loads(data: bytes, *, strict: bool = False) -> Any:
+    """Decode JSON to a plain tree, bytes and non-finite floats native again.
+
+    Args:
+        data: UTF-8 JSON.
+        strict: refuse objects in which a key stands twice, too. Slower.
+
+    Raises:
+        CheckpointCorruptError: the bytes are not JSON as Holdfast writes it.
+    """
+    try:
+        text = str(data, "utf-8")
+        value = _decoder_for(text, strict=strict).decode(text)
+        if "\\ud" in text or "\\uD" in text:
+            _ENCODER.encode(value).encode()
+        return value
+    except RecursionError:
+        return _Reader(text).read()
+    except (ValueError, KeyError, TypeError, AttributeError) as fault:
+        raise CheckpointCorruptError(f"the stored JSON cannot be read ({fault})") from fault
+
+
+def _dumps_odd(plain: Any) -> bytes:
+    """Encode a tree after its odd numbers were tagged."""
+    try:
+        return _ENCODER.encode(_tag_numbers(plain)).encode()
+    except RecursionError:
+        return b"".join(piece.encode() for piece in _pieces(plain))
+
+
+def _native(value: Any) -> Any:
+    """Tag what the encoder meets that JSON has no word for."""
+    if type(value) in (bytes, bytearray, memoryview):
+        return {TAG: "bytes", "v": base64.b64encode(value).decode()}
+    raise UnsupportedTypeError(f"{type(value).__qualname__} is not part of a plain tree")
+
+
+def _number(value: float) -> Any:
+    """Tag a number that JSON cannot hold; leave others."""
+    if type(value) is float and not math.isfinite(value):
+        return {TAG: "float", "v": str(value)}
+    if type(value) is int and not INT_MIN <= value <= INT_MAX:
+        return {TAG: "int", "v": hex(value)}
+    return value
+
+
+def _tag_numbers(plain: Any) -> Any:
+    root = [plain]
+    todo: list[Any] = [root]
+    while todo:
+        owner = todo.pop()
+        for key, value in owner.items() if type(owner) is dict else enumerate(owner):
+            if type(value) is dict or type(value) is list:
+                owner[key] = value.copy()
+                todo.append(owner[key])
+            elif type(value) is float or type(value) is int:
+                owner[key] = _number(value)
+    return root[0]
+
+
+def _pieces(plain: Any) -> Iterator[str]:
+    """Write a deep tree piece by piece, with a stack instead of recursion."""
+    stack: list[tuple[Iterator[Any], str]] = [(iter((plain,)), "")]
+    fresh = True
+    while stack:
+        items, close = stack[-1]
+        for item in items:
+            if close and not fresh:
+                yield ","
+            key, value = item if close == "}" else (None, item)
+            if key is not None:
+                yield _ENCODER.encode(key) + ":"
+            fresh = type(value) in (dict, list)
+            if fresh:
+                yield "{" if type(value) is dict else "["
+                stack.append((iter(value.items()), "}") if type(value) is dict else (iter(value), "]"))
+                break
+            yield _ENCODER.encode(_number(value))
+        else:
+            yield close
+            stack.pop()
+            fresh = False
+        if len(stack) > DECODE_DEPTH:
+            raise UnstorableValueError(f"nested deeper than {DECODE_DEPTH} levels, or contains itself")
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise CheckpointCorruptError(f"{word} is not JSON")
+
+
+def _revive_native(tagged: dict[str, Any]) -> Any:
+    """Turn a tagged object that other encodings hold natively into that value."""
+    what = tagged.get(TAG)
+    if what == "bytes":
+        try:
+            return base64.b64decode(tagged["v"], validate=True)
+        except binascii.Error as fault:
+            raise CheckpointCorruptError(f"stored bytes are not base64 ({fault})") from fault
+    return _FLOATS[tagged["v"]] if what == "float" else tagged
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> Any:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise CheckpointCorruptError(f"the key {twice!r} stands twice in one object")
+    return _revive_native(value)
+
+
+_ENCODER = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":"), default=_native
+)
+_PLAIN = json.JSONDecoder(parse_constant=_refuse_constant)
+_TAGGED = json.JSONDecoder(parse_constant=_refuse_constant, object_hook=_revive_native)
+_STRICT = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_unique)
+
+
+def _decoder_for(text: str, *, strict: bool) -> json.JSONDecoder:
+    """Choose the fastest decoder that is right: a hook runs for every object, so only where it has work."""
+    if strict:
+        return _STRICT
+    has_native = '"$hf"' in text and ('"bytes"' in text or '"float"' in text)
+    return _TAGGED if has_native else _PLAIN
+
+
+class _Reader:
+    """Reads JSON that is nested too deep for the C decoder."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._open: list[tuple[Any, str | None]] = []
+
+    def read(self) -> Any:
+        try:
+            return self._run()
+        except (IndexError, KeyError, TypeError, ValueError) as fault:
+            raise CheckpointCorruptError(f"the stored JSON cannot be read ({fault})") from fault
+
+    def _run(self) -> Any:
+        while True:
+            mark = self._peek()
+            if mark in "[{":
+                if self._begin(mark):
+                    continue
+                value: Any = [] if mark == "[" else {}
+            else:
+                value = self._scalar(mark)
+            value, is_done = self._attach(value)
+            if is_done:
+                return self._end(value)
+
+    def _begin(self, mark: str) -> bool:
+        """Open a container; answer whether it has items."""
+        self._at += 1
+        if self._peek() == ("]" if mark == "[" else "}"):
+            self._at += 1
+            return False
+        if len(self._open) >= DECODE_DEPTH:
+            raise ValueError(f"nested deeper than {DECODE_DEPTH} levels")
+        self._open.append(([], None) if mark == "[" else ({}, self._key({})))
+        return True
+
+    def _attach(self, value: Any) -> tuple[Any, bool]:
+        """Put a value where it belongs and close what ends there; answer the root once all is closed."""
+        while self._open:
+            owner, key = self._open.pop()
+            if key is None:
+                owner.append(value)
+            else:
+                owner[key] = value
+            mark = self._take()
+            if mark == ",":
+                self._open.append((owner, None if key is None else self._key(owner)))
+                return None, False
+            if mark != ("]" if key is None else "}"):
+                raise ValueError(f"unexpected {mark!r} at {self._at}")
+            value = _revive_native(owner) if key is not None else owner
+        return value, True
+
+    def _key(self, owner: dict[str, Any]) -> str:
+        if self._take() != '"':
+            raise ValueError(f"a key is missing at {self._at}")
+        key, self._at = scanstring(self._text, self._at, True)
+        if key in owner or self._take() != ":":
+            raise ValueError(f"the key {key!r} stands twice or has no value")
+        return key
+
+    def _scalar(self, mark: str) -> Any:
+        if mark == '"':
+            text, self._at = scanstring(self._text, self._at + 1, True)
+            text.encode()
+            return text
+        found = _WORD.match(self._text, self._at)
+        if found is None:
+            raise ValueError(f"unexpected {mark!r} at {self._at}")
+        self._at = found.end()
+        return json.loads(found.group())
+
+    def _peek(self) -> str:
+        found = _SPACE.match(self._text, self._at)
+        self._at = found.end() if found else self._at
+        return self._text[self._at]
+
+    def _take(self) -> str:
+        mark = self._peek()
+        self._at += 1
+        return mark
+
+    def _end(self, value: Any) -> Any:
+        if self._text[self._at :].strip(" \t\n\r"):
+            raise ValueError(f"more follows the value at {self._at}")
+        return value

@@ -1,0 +1,126 @@
+"""What a store keeps: bytes that were hashed, and the few columns it may index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+GENESIS = "GENESIS"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a workflow stands: its last checkpoint and its last event."""
+
+    sequence: int = 0
+    checksum: str = GENESIS
+    event_seq: int = 0
+    event_hash: str = GENESIS
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a listing knows about one checkpoint without reading its state."""
+
+    sequence: int
+    uuid: str
+    timestamp: str
+    type: str
+    checksum: str
+    parent: int = 0
+    #: Sequence of the keyframe whose delta file holds the record.
+    group: int = 0
+    #: Bytes of the record as stored.
+    length: int = 0
+    #: Bytes of the whole state as packed; what limits and keyframe rules look at.
+    state_bytes: int = 0
+    status: str = "active"
+    stage: str | None = None
+    agent: str | None = None
+    session: str | None = None
+    phase: int | None = None
+    label: str | None = None
+    #: SHA-256 of every blob the record refers to.
+    blobs: tuple[str, ...] = ()
+    #: Last event committed before or with this checkpoint.
+    event_seq: int = 0
+    retry_count: int = 0
+    pinned: bool = False
+    #: A tombstone: the checkpoint was removed, its checksum keeps the chain checkable.
+    pruned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A checkpoint as committed: its listing entry and the exact bytes that were hashed."""
+
+    entry: Entry
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class KeyframeEntry:
+    """A stored keyframe: a complete state, a shortcut beside the deltas."""
+
+    sequence: int
+    sha256: str
+    length: int
+    #: File name ending: json, msgpack, cbor, then .zst or .gz.
+    suffix: str = "json"
+    blobs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Keyframe:
+    entry: KeyframeEntry
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class EventRecord:
+    """One event as committed: a JSON line that carries its own hash."""
+
+    seq: int
+    timestamp: str
+    hash: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A committed change of a checkpoint's status, retry count or pin. The event beside it is the truth."""
+
+    sequence: int
+    status: str
+    retry_count: int = 0
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Everything one call records. It becomes durable as a whole, or not at all."""
+
+    workflow_id: str
+    #: What the writer believes is the last checkpoint and event; else the commit is a conflict.
+    expected: Head
+    record: Record | None = None
+    #: The complete state of `record`, given with the first checkpoint of a workflow.
+    keyframe: Keyframe | None = None
+    events: tuple[EventRecord, ...] = ()
+    transitions: tuple[Transition, ...] = ()
+    #: New blobs by SHA-256. A store keeps each once.
+    blobs: dict[str, bytes] = field(default_factory=dict)
+    #: Blobs that must already be there (found by `has_blob`): checked again under the commit lock.
+    needs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What retention decided to remove from one workflow."""
+
+    sequences: tuple[int, ...]
+    #: Groups (keyframe plus delta file) that no kept checkpoint needs.
+    groups: tuple[int, ...] = ()
+    #: Events up to and including this one may go.
+    events_through: int = 0
+    #: Blobs the removed records referred to; collected when nobody else does.
+    blobs: tuple[str, ...] = ()

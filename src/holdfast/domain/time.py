@@ -1,0 +1,37 @@
+"""Timestamps as text: UTC, microseconds, one spelling, so that text order is time order."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from holdfast.domain.errors import CheckpointCorruptError, InvalidStateError
+
+
+def timestamp_text(moment: datetime) -> str:
+    """Write an aware datetime as `2026-01-11T14:30:00.000000Z`."""
+    if not isinstance(moment, datetime):
+        raise InvalidStateError(
+            f"a {type(moment).__name__} is not a datetime", hint="Use datetime.now(timezone.utc)."
+        )
+    if moment.utcoffset() is None:
+        raise InvalidStateError(
+            f"the datetime {moment.isoformat()} has no time zone", hint="Use datetime.now(timezone.utc)."
+        )
+    try:
+        in_utc = moment.astimezone(UTC)
+    except OverflowError:
+        raise InvalidStateError(f"the datetime {moment.isoformat()} has no equal in UTC") from None
+    return in_utc.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def parse_timestamp(text: str) -> datetime:
+    """Read an ISO 8601 timestamp that names its time zone; answer it in UTC."""
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.utcoffset() is not None:
+            return moment.astimezone(UTC)
+    except (ValueError, TypeError, OverflowError):
+        pass
+    raise CheckpointCorruptError(
+        f"{text!r} is not a timestamp", hint="It should read like 2026-01-11T14:30:00.000000Z."
+    )

@@ -1,0 +1,147 @@
+"""Every outbound port on one page. The docstrings are the contract; `conformance` checks it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from holdfast.domain.record import Commit, Entry, Head, Keyframe, KeyframeEntry, Removal
+
+
+
+class Clock(Protocol):
+    """Tells the time; the domain never asks the world."""
+
+    def now(self) -> datetime:
+        """Now, aware, in UTC."""
+
+
+class IdSource(Protocol):
+    """Makes identifiers."""
+
+    def new(self) -> str:
+        """A fresh UUID in its canonical text form."""
+
+
+class Packer(Protocol):
+    """The exact, fast encoder that change detection compares by."""
+
+    def pack(self, value: Any) -> bytes:
+        """Encode any supported Python value. Equal bytes mean the same value of the same type.
+
+        Raises UnsupportedTypeError naming the path to a value nobody registered.
+        """
+
+    def pack_plain(self, plain: Any) -> bytes:
+        """Encode a plain tree, whose tagged objects are tags already: the inverse of `unpack`."""
+
+    def unpack(self, data: bytes) -> Any:
+        """Decode to a plain tree: tags stay tagged objects, bytes and non-finite floats are native."""
+
+
+class Codec(Protocol):
+    """How a payload looks on disk."""
+
+    @property
+    def name(self) -> str:
+        """json, msgpack or cbor; also the file name's ending."""
+
+    def encode(self, plain: Any) -> bytes:
+        """Encode a plain tree. Deterministic."""
+
+    def decode(self, data: bytes) -> Any:
+        """Decode to a plain tree. Never builds anything but plain data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing a store check saw: where, what, and whether acknowledged data is harmed."""
+
+    place: str
+    problem: str
+    harm: bool = True
+
+
+class Store(Protocol):
+    """Where committed bytes live. Methods are safe to call from several threads.
+
+    Reads see every commit that any process has been told is durable, and may see later ones.
+    A store raises CheckpointError subclasses only; driver errors are translated inside.
+    """
+
+    @property
+    def url(self) -> str:
+        """Where this store is, without secrets."""
+
+    @property
+    def read_only(self) -> bool:
+        """True if this opening can never write."""
+
+    def commit(self, commits: Sequence[Commit]) -> list[Exception | None]:
+        """Make all of the commits durable with one sync; answer one outcome each, in order.
+
+        None: durable. CheckpointConflictError: the expected head was not the head (earlier commits
+        of the same call count), nothing of that commit was kept, the others were. If durability
+        failed or is unknown, raises CheckpointWriteError and none may be counted on.
+        """
+
+    def head(self, workflow_id: str) -> Head:
+        """The last checkpoint and event of a workflow; `Head()` where there is none."""
+
+    def workflows(self) -> Iterator[str]:
+        """Ids of all workflows, in no particular order."""
+
+    def entries(self, workflow_id: str, *, newest_first: bool = False) -> Iterator[Entry]:
+        """Checkpoints of a workflow by sequence, tombstones included, status as of now."""
+
+    def find(self, uuid_prefix: str) -> list[tuple[str, Entry]]:
+        """Checkpoints whose UUID starts so, with their workflow id."""
+
+    def records(self, workflow_id: str, first: int, last: int) -> Iterator[bytes]:
+        """Bytes of the records first..last, in order; those whose group was dropped are left out.
+
+        A pruned checkpoint's record stays readable while its group is there: the checkpoints after it
+        are changes on top of it. Raises CheckpointNotFoundError if the record of `first` or `last` is
+        not stored, CheckpointCorruptError if bytes cannot be located. The caller verifies checksums.
+        """
+
+    def keyframes(self, workflow_id: str) -> list[KeyframeEntry]:
+        """Keyframes of a workflow by sequence."""
+
+    def keyframe(self, workflow_id: str, sequence: int) -> bytes:
+        """Bytes of one keyframe, checked against its committed SHA-256.
+
+        Raises CheckpointNotFoundError, or ChecksumMismatchError if the bytes are not what was committed.
+        """
+
+    def put_keyframe(self, workflow_id: str, keyframe: Keyframe) -> None:
+        """Store a derived keyframe durably. Idempotent. Called off the commit path."""
+
+    def events(self, workflow_id: str, *, after: int = 0) -> Iterator[bytes]:
+        """Event lines with a sequence above `after`, in order."""
+
+    def has_blob(self, sha256: str) -> bool:
+        """Whether a blob is stored (it may go again until a commit that `needs` it succeeds)."""
+
+    def blob(self, sha256: str) -> bytes:
+        """A blob's bytes, checked against its name. Raises CheckpointCorruptError or CheckpointNotFoundError."""
+
+    def remove(self, workflow_id: str, removal: Removal) -> int:
+        """Tombstone checkpoints, drop groups, old events and unused blobs; answer the bytes given back.
+
+        Durable and atomic: after a crash either all of it is visible or none.
+        """
+
+    def check(self) -> Iterator[Finding]:
+        """Look at everything the store keeps about itself; nothing yielded means nothing found."""
+
+    def stats(self) -> dict[str, Any]:
+        """Counts and bytes, by kind, for people."""
+
+    def settle(self) -> None:
+        """Finish background work: after this, plain files (or tables) hold everything."""
+
+    def close(self) -> None:
+        """Settle if possible and let go of every resource. Idempotent."""

@@ -1,0 +1,217 @@
+"""The laws of the house, checked on the source itself. CONTRIBUTING.md says why each exists."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast.domain.errors import all_codes
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "holdfast"
+TESTS = ROOT / "tests"
+FRONT_DOOR = SOURCE / "__init__.py"
+
+MODULE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 60
+LINE_LENGTH_MAX = 110
+
+#: Rooms that wrap a technology and may import packages that are not ours.
+THIRD_PARTY_ROOMS = {"adapters", "cli", "execution", "integrations", "server"}
+
+#: Ways to read the world, which the domain must be told about instead.
+WORLDLY_MODULES = {"asyncio", "logging", "os", "random", "secrets", "socket", "subprocess", "time"}
+WORLDLY_CALLS = {"now", "utcnow", "today", "uuid1", "uuid4", "open", "input"}
+
+#: Ways for stored bytes to become code.
+REVIVING_MODULES = {"cloudpickle", "dill", "marshal", "pickle", "shelve", "yaml"}
+REVIVING_CALLS = {"eval", "exec", "__import__"}
+
+#: What would make `holdfast --help` feel slow.
+SLOW_TO_IMPORT = {"asyncio", "backports.zstd", "cbor2", "msgspec", "ormsgpack", "pydantic", "sqlite3"}
+
+#: Modules without a test file of their own name, and the file that tests them instead.
+TESTED_ELSEWHERE = {
+    # Shapes without behaviour: the suite that every store must pass gives them their meaning.
+    "ports.py": "test_conformance.py",
+    "domain/record.py": "test_conformance.py",
+}
+
+MODULES = sorted(path for path in SOURCE.rglob("*.py"))
+ROOM_DOORS = [path for path in MODULES if path.name == "__init__.py" and path != FRONT_DOOR]
+MIRRORED = [path for path in MODULES if path.name not in ("__init__.py", "__main__.py")]
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(SOURCE).as_posix()
+
+
+def room(path: Path) -> str:
+    """Name the room a module is in; empty for the modules in the hall."""
+    parts = path.relative_to(SOURCE).parts
+    return parts[0] if len(parts) > 1 else ""
+
+
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def imported_packages(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield line and top-level name of every import, those inside functions too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name.partition(".")[0]) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            # A relative import has no module name of its own; it is ours in any case.
+            yield node.lineno, "holdfast" if node.level else (node.module or "").partition(".")[0]
+
+
+def called_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield line and last name of every call: `now` for `datetime.now()`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Name):
+                yield node.lineno, node.func.id
+            elif isinstance(node.func, ast.Attribute):
+                yield node.lineno, node.func.attr
+
+
+def plainly_called_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield line and name of calls of a bare name: `exec(...)`, but not `pool.exec(...)`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node.lineno, node.func.id
+
+
+def offences(path: Path, found: Iterator[tuple[int, str]], banned: set[str]) -> list[str]:
+    return [f"{relative(path)}:{line}: {name}" for line, name in found if name in banned]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_a_module_fits_on_a_few_screens(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MODULE_LINES_MAX
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_lines_fit_the_page(path: Path) -> None:
+    lines = enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+    assert [f"{relative(path)}:{number}" for number, line in lines if len(line) > LINE_LENGTH_MAX] == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_a_function_is_read_at_one_glance(path: Path) -> None:
+    functions = (n for n in ast.walk(parse(path)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
+    lengths = {f.name: (f.end_lineno or f.lineno) - f.lineno + 1 for f in functions}
+    assert {name: length for name, length in lengths.items() if length > FUNCTION_LINES_MAX} == {}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_only_rooms_that_wrap_a_technology_import_third_parties(path: Path) -> None:
+    if room(path) in THIRD_PARTY_ROOMS:
+        return
+    foreign = [
+        f"{relative(path)}:{line}: {name}"
+        for line, name in imported_packages(parse(path))
+        if name not in sys.stdlib_module_names and name != "holdfast"
+    ]
+    assert foreign == []
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if room(p) == "domain"], ids=relative)
+def test_the_domain_never_asks_the_world(path: Path) -> None:
+    tree = parse(path)
+    assert offences(path, imported_packages(tree), WORLDLY_MODULES) == []
+    assert offences(path, called_names(tree), WORLDLY_CALLS) == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_stored_bytes_never_become_code(path: Path) -> None:
+    tree = parse(path)
+    assert offences(path, imported_packages(tree), REVIVING_MODULES) == []
+    assert offences(path, plainly_called_names(tree), REVIVING_CALLS) == []
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if room(p) != "cli"], ids=relative)
+def test_only_the_command_line_prints(path: Path) -> None:
+    assert offences(path, plainly_called_names(parse(path)), {"print"}) == []
+
+
+@pytest.mark.parametrize("path", ROOM_DOORS, ids=relative)
+def test_the_door_of_a_room_holds_its_name_plate_only(path: Path) -> None:
+    tree = parse(path)
+    assert ast.get_docstring(tree), f"{relative(path)} needs one sentence on what the room is for"
+    assert len(tree.body) == 1
+
+
+@pytest.mark.parametrize("path", MIRRORED, ids=relative)
+def test_every_module_has_its_test_file(path: Path) -> None:
+    elsewhere = TESTED_ELSEWHERE.get(relative(path))
+    if elsewhere:
+        assert (TESTS / elsewhere).is_file()
+        return
+    wanted = f"test_{path.stem.removeprefix('_')}.py"
+    found = (TESTS / room(path)).rglob(wanted) if room(path) else iter([TESTS / wanted])
+    assert any(candidate.is_file() for candidate in found), f"tests/{room(path)}/{wanted} is missing"
+
+
+def test_the_table_of_modules_tested_elsewhere_is_not_stale() -> None:
+    assert [name for name in TESTED_ELSEWHERE if not (SOURCE / name).is_file()] == []
+
+
+def names_for_type_checkers(tree: ast.Module) -> dict[str, tuple[str, ...]]:
+    """Read the imports that the front door makes only while types are checked."""
+    guarded = next(node for node in tree.body if isinstance(node, ast.If))
+    imports = (node for node in guarded.body if isinstance(node, ast.ImportFrom))
+    return {node.module or "": tuple(alias.name for alias in node.names) for node in imports}
+
+
+def test_the_front_door_exports_exactly_what_it_lists() -> None:
+    assert holdfast.__all__ == sorted(holdfast.__all__)
+    fetched = {name for names in holdfast._ROOMS.values() for name in names}
+    assert fetched | {"__version__"} == set(holdfast.__all__)
+    assert names_for_type_checkers(parse(FRONT_DOOR)) == holdfast._ROOMS
+
+
+@pytest.mark.parametrize("name", holdfast.__all__)
+def test_every_listed_name_is_there(name: str) -> None:
+    assert getattr(holdfast, name) is not None
+    assert name in dir(holdfast)
+
+
+def test_a_name_that_is_not_listed_is_no_attribute() -> None:
+    name = "nothing"
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        getattr(holdfast, name)
+
+
+def modules_loaded_by(statement: str) -> set[str]:
+    """Run a statement in a fresh interpreter and name the modules it has loaded."""
+    program = f"import sys; {statement}; sys.stdout.write(' '.join(sys.modules))"
+    # Measuring coverage loads modules of its own into child processes.
+    env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=env
+    )
+    return set(result.stdout.split())
+
+
+def test_the_front_door_opens_no_room_by_itself() -> None:
+    assert {name for name in modules_loaded_by("import holdfast") if name.startswith("holdfast.")} == set()
+
+
+def test_the_command_line_starts_without_what_help_does_not_need() -> None:
+    assert modules_loaded_by("import holdfast.cli.main") & SLOW_TO_IMPORT == set()
+
+
+def test_every_error_code_is_documented_and_nothing_else() -> None:
+    page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    documented = re.findall(r"^\| `(\w+)` \| `(\w+)` \|", page, flags=re.MULTILINE)
+    assert dict(documented) == {code: kind.__name__ for code, kind in all_codes().items()}
