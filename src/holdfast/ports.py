@@ -10,7 +10,6 @@ from typing import Any, Protocol
 from holdfast.domain.record import Commit, Entry, Head, Keyframe, KeyframeEntry, Removal
 
 
-
 class Clock(Protocol):
     """Tells the time; the domain never asks the world."""
 
@@ -31,11 +30,9 @@ class Packer(Protocol):
     def pack(self, value: Any) -> bytes:
         """Encode any supported Python value. Equal bytes mean the same value of the same type.
 
-        Raises UnsupportedTypeError naming the path to a value nobody registered.
+        A tree wrapped in `Plain` is taken as it is, its tagged objects being tags already: the inverse
+        of `unpack`. Raises UnsupportedTypeError naming the path to a value nobody registered.
         """
-
-    def pack_plain(self, plain: Any) -> bytes:
-        """Encode a plain tree, whose tagged objects are tags already: the inverse of `unpack`."""
 
     def unpack(self, data: bytes) -> Any:
         """Decode to a plain tree: tags stay tagged objects, bytes and non-finite floats are native."""
@@ -53,6 +50,36 @@ class Codec(Protocol):
 
     def decode(self, data: bytes) -> Any:
         """Decode to a plain tree. Never builds anything but plain data."""
+
+
+class Encoded(Protocol):
+    """An encoded and perhaps compressed payload, and how to read it again."""
+
+    @property
+    def encoding(self) -> str:
+        """json, msgpack or cbor."""
+
+    @property
+    def compression(self) -> str:
+        """none, zstd or gzip."""
+
+    @property
+    def data(self) -> bytes:
+        """The payload."""
+
+    @property
+    def raw_bytes(self) -> int:
+        """Its size before compression."""
+
+
+class Formats(Protocol):
+    """Every way a payload can look on disk: writes one of them, reads all."""
+
+    def encode(self, plain: Any) -> Encoded:
+        """Encode a plain tree as configured, compressed above the threshold. Deterministic."""
+
+    def decode(self, encoding: str, compression: str, data: bytes, raw_bytes: int) -> Any:
+        """Decode to a plain tree. Raises CheckpointCorruptError, also for more than `raw_bytes`."""
 
 
 @dataclass(frozen=True, slots=True)

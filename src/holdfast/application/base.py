@@ -41,6 +41,10 @@ class Base:
     weight: int = 0
     #: Last event at or before the last checkpoint.
     checkpoint_event_seq: int = 0
+    #: Size that a warning was last given for.
+    warned_bytes: int = 0
+    #: Only the head is known: enough for an event, not for a checkpoint.
+    is_stub: bool = False
 
     @property
     def sound(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
+from typing import Any
 
 from holdfast.domain.errors import (
     CheckpointConflictError,
@@ -18,6 +19,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.record import Commit
 
+OnDone = Callable[["Ticket"], None]
 CommitGroup = Callable[[Sequence[Commit]], list[Exception | None]]
 
 
@@ -33,11 +35,15 @@ class Lineage:
 class Ticket:
     """One commit on its way: done, and failed if there is an error."""
 
-    __slots__ = ("commit", "done", "error", "lineage", "on_done", "waiters")
+    __slots__ = ("commit", "done", "error", "lineage", "on_done", "result", "waiters")
 
-    def __init__(self, commit: Commit, lineage: Lineage, on_done: Callable[[Ticket], None] | None) -> None:
+    def __init__(
+        self, commit: Commit, lineage: Lineage, result: Any = None, on_done: OnDone | None = None
+    ) -> None:
         self.commit = commit
         self.lineage = lineage
+        #: What the caller gets once the commit is durable.
+        self.result = result
         self.on_done = on_done
         self.done = False
         self.error: Exception | None = None
@@ -64,28 +70,26 @@ class CommitQueue:
         self._background: threading.Thread | None = None
         self._calls: SimpleQueue[bool] = SimpleQueue()
 
-    def submit(
-        self, commit: Commit, lineage: Lineage, on_done: Callable[[Ticket], None] | None = None
-    ) -> Ticket:
+    def submit(self, ticket: Ticket) -> Ticket:
         """Queue a commit; whoever gives no `on_done` must `wait`, the others are told by it.
 
         `on_done` is called in the leader's thread and must neither raise nor take long.
         """
-        ticket = Ticket(commit, lineage, on_done)
         with self._mutex:
             if self._closed:
                 raise StoreClosedError("the store was closed", hint="Open it again.")
             self._queue.append(ticket)
             self._last = ticket
-            if on_done is not None and not self._leading:
+            if ticket.on_done is not None and not self._leading:
                 self._call_background()
         return ticket
 
-    def wait(self, ticket: Ticket) -> None:
-        """Return when the commit is durable; raise why it is not."""
+    def wait(self, ticket: Ticket) -> Any:
+        """Answer the ticket's result when the commit is durable; raise why it is not."""
         self.settle(ticket)
         if ticket.error is not None:
             raise ticket.error
+        return ticket.result
 
     def settle(self, ticket: Ticket) -> None:
         """Return when the outcome of a commit is known, leading if nobody does."""

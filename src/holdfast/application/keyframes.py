@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,8 @@ from holdfast.application.records import sha256_of
 from holdfast.domain import plainjson
 from holdfast.domain.checkpoint import SCHEMA_VERSION
 from holdfast.domain.errors import CheckpointCorruptError, UnsupportedVersionError
+from holdfast.domain.lift import lift
+from holdfast.domain.plain import TAG, read_blob
 from holdfast.domain.record import Keyframe, KeyframeEntry
 from holdfast.ports import Formats
 
@@ -57,6 +59,26 @@ def build_keyframe(caption: Caption, tree: dict[str, Any], blobs: Iterable[str],
         data = plainjson.dumps(_wrapping(caption, named, about)) + b"\n" + encoded.data
     entry = KeyframeEntry(caption.sequence, sha256_of(data), len(data), suffix, named)
     return Keyframe(entry, data)
+
+
+def lift_stored(
+    tree: dict[str, Any], threshold_bytes: int, is_stored: Callable[[str], bool]
+) -> tuple[dict[str, Any], set[str]]:
+    """Lift the large values whose blobs are stored; answer the tree and the names of those blobs.
+
+    A derived keyframe brings no blobs of its own: a string that grew by appends stays inside it.
+    """
+    lifted, blobs = lift(tree, threshold_bytes)
+    stored = {sha256 for sha256 in blobs if is_stored(sha256)}
+    todo: list[Any] = [lifted]
+    while todo and len(stored) < len(blobs):
+        owner = todo.pop()
+        for key, value in owner.items() if isinstance(owner, dict) else enumerate(owner):
+            if isinstance(value, dict) and value.get(TAG) == "blob" and value["sha256"] not in stored:
+                owner[key] = read_blob(value, blobs.__getitem__)
+            elif isinstance(value, dict | list):
+                todo.append(value)
+    return lifted, stored
 
 
 def read_keyframe(data: bytes, formats: Formats, place: str) -> ReadKeyframe:

@@ -6,7 +6,6 @@ bytes; nothing is packed twice on a steady path.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from holdfast.domain.msgpack import array_head, map_head, shape
@@ -17,7 +16,7 @@ from holdfast.ports import Packer
 SPLIT_BYTES = 4 * 1024
 #: A chunk of a list holds so many items, fewer if they are large.
 CHUNK_ITEMS = 64
-CHUNK_BYTES = 64 * 1024
+CHUNK_BYTES = 12 * 1024
 #: Below so many levels of parts everything is a leaf.
 PART_LEVELS = 16
 
@@ -31,25 +30,40 @@ _NO_PROMISES: dict[str, Any] = {}
 class ObjectNode:
     """An object whose members are nodes."""
 
-    __slots__ = ("children", "size")
+    __slots__ = ("_size", "children")
 
     def __init__(self, children: dict[str, Node]) -> None:
         self.children = children
-        keys = sum(map(_key_bytes, children))
-        self.size: int = len(map_head(len(children))) + keys + sum(map(node_bytes, children.values()))
+        self._size = -1
+
+    @property
+    def size(self) -> int:
+        """Packed length, counted when first asked for."""
+        if self._size < 0:
+            keys, values = map(_key_bytes, self.children), map(node_bytes, self.children.values())
+            self._size = len(map_head(len(self.children))) + sum(keys) + sum(values)
+        return self._size
 
 
 class ListNode:
     """A list in packed chunks of `step` items, the last of which may be shorter."""
 
-    __slots__ = ("chunks", "count", "size", "step")
+    __slots__ = ("_size", "chunks", "count", "step")
 
     def __init__(self, chunks: list[bytes], count: int, step: int) -> None:
         self.chunks = chunks
         self.count = count
         self.step = step
-        heads = len(array_head(step)) * (count // step) + (len(array_head(count % step)) if count % step else 0)
-        self.size: int = len(array_head(count)) + sum(map(len, chunks)) - heads
+        self._size = -1
+
+    @property
+    def size(self) -> int:
+        """Packed length, counted when first asked for."""
+        if self._size < 0:
+            full, rest = divmod(self.count, self.step)
+            heads = full * len(array_head(self.step)) + (len(array_head(rest)) if rest else 0)
+            self._size = len(array_head(self.count)) + sum(map(len, self.chunks)) - heads
+        return self._size
 
     def items_in(self, chunk: int) -> int:
         """Count the items of one chunk."""
@@ -65,12 +79,12 @@ def plain_of(node: Node, packer: Packer) -> Any:
         return packer.unpack(node)
     if isinstance(node, ObjectNode):
         return {key: plain_of(child, packer) for key, child in node.children.items()}
-    return items_of(node, range(len(node.chunks)), packer)
+    return items_of(node, 0, len(node.chunks), packer)
 
 
-def items_of(node: ListNode, chunks: Iterable[int], packer: Packer) -> list[Any]:
-    """Decode the items of some chunks."""
-    return [item for chunk in chunks for item in packer.unpack(node.chunks[chunk])]
+def items_of(node: ListNode, first: int, last: int, packer: Packer) -> list[Any]:
+    """Decode the items of the chunks from `first` up to `last`."""
+    return [item for chunk in node.chunks[first:last] for item in packer.unpack(chunk)]
 
 
 def node_bytes(node: Node) -> int:
@@ -94,11 +108,11 @@ class NodeReader:
 
     def node(self, value: Any, base: Node | None, promise: Promise, level: int) -> Node:
         """Read a value in the shape of its base."""
-        if type(base) is ObjectNode and type(value) is dict:
+        if type(value) is dict and type(base) is ObjectNode:
             node = self._object(value.copy(), base, promise, level)
             if node is not None:
                 return node
-        elif type(base) is ListNode and type(value) is list:
+        elif type(value) is list and type(base) is ListNode:
             return self._list(value, base, promise)
         data = self._pack(value)
         if data == base:
@@ -115,16 +129,15 @@ class NodeReader:
         known = base.children
         promises = promise if type(promise) is dict else _NO_PROMISES
         children: dict[str, Node] = {}
-        is_same = len(fields) == len(known)
+        is_same = True
         for key, value in fields.items():
             old = known.get(key)
             if old is None and not _is_plain_key(key):
                 return None
             children[key] = node = self.node(value, old, promises.get(key), level + 1)
-            is_same = is_same and node is old
-        if is_same and list(children) == list(known):
-            return base
-        return ObjectNode(children)
+            if node is not old:
+                is_same = False
+        return base if is_same and list(children) == list(known) else ObjectNode(children)
 
     def _list(self, value: list[Any], base: ListNode, promise: Promise) -> Node:
         if promise is True:

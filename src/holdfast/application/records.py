@@ -31,9 +31,11 @@ _DOCTOR = "Run `holdfast doctor` to see what can be recovered."
 class Body:
     """The encoded change of a record: a last field, and what follows the line or lies in a blob."""
 
-    field: bytes
+    last_field: bytes
+    #: Size of the encoded change before compression.
+    raw_bytes: int = 0
     payload: bytes = b""
-    blobs: Mapping[str, bytes] = field(default_factory=dict)
+    blobs: dict[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ def change_body(ops: Sequence[Operation], formats: Formats) -> Body:
     encoded = formats.encode(ops)
     is_json = encoded.encoding == "json" and encoded.compression == "none"
     if is_json and len(encoded.data) <= INLINE_BYTES_MAX:
-        return Body(b',"ops":' + encoded.data)
+        return Body(b',"ops":' + encoded.data, encoded.raw_bytes)
     about = {
         "encoding": encoded.encoding,
         "compression": encoded.compression,
@@ -71,9 +73,10 @@ def change_body(ops: Sequence[Operation], formats: Formats) -> Body:
         "raw": encoded.raw_bytes,
     }
     if len(encoded.data) <= INLINE_BYTES_MAX:
-        return Body(b',"payload":' + plainjson.dumps(about), encoded.data + b"\n")
+        return Body(b',"payload":' + plainjson.dumps(about), encoded.raw_bytes, encoded.data + b"\n")
     sha256 = sha256_of(encoded.data)
-    return Body(b',"payload":' + plainjson.dumps({**about, "blob": sha256}), blobs={sha256: encoded.data})
+    last_field = b',"payload":' + plainjson.dumps({**about, "blob": sha256})
+    return Body(last_field, encoded.raw_bytes, blobs={sha256: encoded.data})
 
 
 def full_body(keyframe_sha256: str) -> Body:
@@ -84,7 +87,7 @@ def full_body(keyframe_sha256: str) -> Body:
 def build(fields: Mapping[str, Any], body: Body, parent_checksum: str) -> tuple[bytes, str]:
     """Write a record; answer its bytes and its checksum. Fields that are None are left out."""
     given = {name: value for name, value in fields.items() if value is not None}
-    start = plainjson.dumps(given)[:-1] + body.field + _BEFORE_CHECKSUM
+    start = plainjson.dumps(given)[:-1] + body.last_field + _BEFORE_CHECKSUM
     checksum = _checksum(parent_checksum, start, body.payload)
     return b"".join((start, checksum.encode(), _AFTER_CHECKSUM, body.payload)), checksum
 

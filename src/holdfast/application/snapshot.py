@@ -30,6 +30,8 @@ from holdfast.ports import Packer
 
 #: Tagged objects whose content is compared; of others the whole changes.
 _OPEN_TAGS = frozenset({"obj", "tuple", "set", "frozenset", "map", "dict"})
+#: Types whose values are the same if they are equal.
+_EXACT = frozenset({str, int, bool, bytes, type(None)})
 #: Below so many levels a change is a new value.
 _COMPARED_LEVELS = 64
 #: Packed bytes of an operation without path and values, at most.
@@ -68,7 +70,7 @@ def take(
         fields: the state's fields. Other threads may change what they hold meanwhile.
         packer: the encoder.
         base: the snapshot before, whose shape is followed and whose equal parts are shared.
-        append_only: fields, or dotted paths, of lists that only ever grow: what the base has is not read again.
+        append_only: fields, or dotted paths, of lists that only grow: what the base has is not read again.
 
     Raises:
         UnsupportedTypeError: a value has a type nobody registered.
@@ -95,12 +97,12 @@ def from_plain(plain: Any, packer: Packer) -> Snapshot:
 def promise_broken(
     append_only: frozenset[str], fields: Mapping[str, Any], snapshot: Snapshot, packer: Packer
 ) -> list[str]:
-    """Name the append-only paths whose items in the snapshot are not what the state holds, reading them all."""
+    """Name the append-only paths whose stored items are not what the state holds, by reading all of them."""
     return [path for path in sorted(append_only) if _is_broken(path, fields, snapshot.root, packer)]
 
 
 def changes(base: Snapshot | None, new: Snapshot, packer: Packer) -> list[Operation]:
-    """Find the operations that turn the state of `base` into that of `new`; without a base, one `set` of all."""
+    """Find the operations that turn the state of `base` into that of `new`; without a base, one `set`."""
     if base is None:
         return [delta.set_value([], new.plain(packer))]
     return _Comparison(packer).nodes(base.root, new.root, ()).ops
@@ -130,8 +132,10 @@ def _is_broken(path: str, fields: Any, node: Node, packer: Packer) -> bool:
         node, fields = node.children[key], fields.get(key)
     if not isinstance(node, ListNode):
         return False
+    if type(fields) is not list:
+        return True
     # Items that came after the snapshot are no breach.
-    return type(fields) is not list or NodeReader(packer).node(fields[: node.count], node, None, 0) is not node
+    return NodeReader(packer).node(fields[: node.count], node, None, 0) is not node
 
 
 class _Change(NamedTuple):
@@ -149,8 +153,7 @@ def _total(parts: list[_Change]) -> _Change:
 
 
 def _path_bytes(path: Path) -> int:
-    return sum(len(step) * 4 + 5 if type(step) is str and not step.isascii() else
-               len(step) + 5 if type(step) is str else 5 for step in path)
+    return 5 + sum(5 if isinstance(step, int) else 5 + len(step.encode()) for step in path)
 
 
 class _Comparison:
@@ -177,18 +180,29 @@ class _Comparison:
         if old_kind != new_kind:
             return None
         if new_kind == "dict":
-            return self._objects(self._as_object(old), self._as_object(new), path)
+            return self._objects(*self._as_objects(old, new), path)
         if new_kind == "list":
             return self._lists(self._as_list(old), self._as_list(new), path)
         if new_kind == "tagged":
-            return self._tagged(self._as_object(old), self._as_object(new), path)
+            return self._tagged(plain_of(old, self._packer), plain_of(new, self._packer), path)
         return _grown(old, new, path) if isinstance(old, bytes) and isinstance(new, bytes) else None
 
+    def _as_objects(self, old: Node, new: Node) -> tuple[ObjectNode, ObjectNode]:
+        """See two objects as nodes; of two leaves, without the members that are plainly the same."""
+        if isinstance(old, bytes) and isinstance(new, bytes):
+            was, now = self._packer.unpack(old), self._packer.unpack(new)
+            if list(was) == list(now):
+                keys = [key for key in now if not _is_plainly_same(was[key], now[key])]
+                was, now = {key: was[key] for key in keys}, {key: now[key] for key in keys}
+            return self._object(was), self._object(now)
+        return self._as_object(old), self._as_object(new)
+
     def _as_object(self, node: Node) -> ObjectNode:
-        if isinstance(node, ObjectNode):
-            return node
+        return node if isinstance(node, ObjectNode) else self._object(plain_of(node, self._packer))
+
+    def _object(self, plain: dict[str, Any]) -> ObjectNode:
         pack = self._packer.pack
-        return ObjectNode({key: pack(Plain(item)) for key, item in plain_of(node, self._packer).items()})
+        return ObjectNode({key: pack(Plain(item)) for key, item in plain.items()})
 
     def _as_list(self, node: Node) -> ListNode:
         if isinstance(node, ListNode):
@@ -197,13 +211,13 @@ class _Comparison:
         count = len(self._packer.unpack(node))
         return ListNode([node] if count else [], count, max(count, 1))
 
-    def _tagged(self, old: ObjectNode, new: ObjectNode, path: Path) -> _Change | None:
-        was, now = dict(old.children), dict(new.children)
-        old_inner, new_inner = was.pop("v", b""), now.pop("v", b"")
-        tag = now.get(TAG)
-        if was != now or not isinstance(tag, bytes) or self._packer.unpack(tag) not in _OPEN_TAGS:
+    def _tagged(self, old: Any, new: Any, path: Path) -> _Change | None:
+        """Compare the contents of two tagged objects; None unless they are of one open type."""
+        pack = self._packer.pack
+        was, now = old.pop("v", None), new.pop("v", None)
+        if new[TAG] not in _OPEN_TAGS or pack(Plain(old)) != pack(Plain(new)):
             return None
-        return self.nodes(old_inner, new_inner, (*path, "v"))
+        return self.nodes(pack(Plain(was)), pack(Plain(now)), (*path, "v"))
 
     def _objects(self, old: ObjectNode, new: ObjectNode, path: Path) -> _Change:
         """Keep the members that stay in order, then add the others at the end, as `set` does."""
@@ -234,8 +248,8 @@ class _Comparison:
             weight = _SPLICE_BYTES + _path_bytes(path) + len(added)
             return _Change([delta.splice(path, old.count, 0, items)], weight)
         pack, start = self._packer.pack, first * new.step
-        was = [pack(Plain(item)) for item in items_of(old, range(first, min(last, len(old.chunks))), self._packer)]
-        plain = items_of(new, range(first, min(last, len(new.chunks))), self._packer)
+        was = [pack(Plain(item)) for item in items_of(old, first, last, self._packer)]
+        plain = items_of(new, first, last, self._packer)
         now = [pack(Plain(item)) for item in plain]
         parts, shift = [], 0
         for splice in align(was, now):
@@ -248,24 +262,26 @@ class _Comparison:
         self, splice: Splice, start: int, gone: list[bytes], now: list[bytes], plain: list[Any], path: Path
     ) -> _Change:
         """Change the items in place as far as there are as many, if that is less than writing them anew."""
-        come = now[splice.start : splice.stop]
-        whole = self._plain_splice(start + splice.at, len(gone), come, plain[splice.start : splice.stop], path)
+        at = start + splice.at
+        come, items = now[splice.start : splice.stop], plain[splice.start : splice.stop]
+        whole = self._plain_splice(at, len(gone), come, items, path)
         both = min(len(gone), len(come))
         if not both:
             return whole
-        parts = [
-            self.nodes(gone[index], come[index], (*path, start + splice.at + index)) for index in range(both)
-        ]
+        parts = [self.nodes(gone[index], come[index], (*path, at + index)) for index in range(both)]
         if len(gone) != len(come):
-            rest = plain[splice.start + both : splice.stop]
-            at = start + splice.at + both
-            parts.append(self._plain_splice(at, len(gone) - both, come[both:], rest, path))
+            parts.append(self._plain_splice(at + both, len(gone) - both, come[both:], items[both:], path))
         paired = _total(parts)
         return paired if paired.weight < whole.weight else whole
 
     def _plain_splice(self, at: int, remove: int, come: list[bytes], plain: list[Any], path: Path) -> _Change:
         weight = _SPLICE_BYTES + _path_bytes(path) + sum(map(len, come))
         return _Change([delta.splice(path, at, remove, plain)], weight)
+
+
+def _is_plainly_same(old: Any, new: Any) -> bool:
+    """Tell the same value without packing; False where equality in Python would not prove it."""
+    return type(old) is type(new) and type(new) in _EXACT and bool(old == new)
 
 
 def _kind(node: Node) -> str:

@@ -61,7 +61,7 @@ def _anchors(
     old: Sequence[bytes], new: Sequence[bytes], head: int, old_end: int, new_end: int
 ) -> Iterator[tuple[int, int]]:
     """Yield the longest run of pairs of items that are unique on both sides, rising on both."""
-    if head == old_end or head == new_end:
+    if head in (old_end, new_end):
         return
     in_old, in_new = Counter(old[head:old_end]), Counter(new[head:new_end])
     place = {new[at]: at for at in range(head, new_end) if in_new[new[at]] == 1}

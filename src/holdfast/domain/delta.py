@@ -62,11 +62,17 @@ def apply(ops: Iterable[Operation], tree: Any, load_blob: LoadBlob | None = None
                 raise IndexError("a negative index")
             _apply_one(op, owner, key, load_blob)
         except (CheckpointError, KeyError, IndexError, TypeError, ValueError) as fault:
-            raise StateReconstructionError(
-                f"operation {number} ({op.get('op') if type(op) is dict else op!r}) does not fit the state ({fault})",
-                place=show_path(op.get("path", ())) if type(op) is dict else "",
-            ) from fault
+            raise _misfit(number, op, fault) from fault
     return root[0]
+
+
+def _misfit(number: int, op: Any, fault: Exception) -> StateReconstructionError:
+    what, path = (op.get("op"), op.get("path")) if type(op) is dict else (op, None)
+    return StateReconstructionError(
+        f"operation {number} ({what!r}) does not fit the state ({fault})",
+        place=show_path(path if type(path) is list else []),
+        hint="The stored change is damaged, or belongs to another state.",
+    )
 
 
 def _apply_one(op: Operation, owner: Any, key: Any, load_blob: LoadBlob | None) -> None:
@@ -88,7 +94,7 @@ def _apply_one(op: Operation, owner: Any, key: Any, load_blob: LoadBlob | None) 
 def _apply_splice(items: Any, at: int, remove: int, insert: list[Any]) -> None:
     if type(items) is not list or type(insert) is not list:
         raise TypeError("a splice needs a list")
-    if not (0 <= at and 0 <= remove and at + remove <= len(items)):
+    if not 0 <= at <= at + remove <= len(items):
         raise IndexError(f"{remove} items at {at} of {len(items)}")
     items[at : at + remove] = insert
 
@@ -130,11 +136,16 @@ def _describe_splice(where: str, at: int, remove: int, insert: list[Any]) -> str
 def _show(value: Any) -> str:
     if type(value) is dict and value.get(TAG) == "blob":
         return f"({value.get('kind')} of {value.get('len')} bytes in blob {str(value.get('sha256'))[:12]})"
-    if type(value) is dict and TAG in value and "v" in value:
-        return f"{value.get('t', value[TAG])}({_show(value['v'])})"
+    if type(value) is dict and TAG in value:
+        return f"{value.get('t', value[TAG])}({_show_untagged(value.get('v'))})"
+    return _show_untagged(value)
+
+
+def _show_untagged(value: Any) -> str:
     if type(value) is dict:
         return f"{{{len(value)} keys: {', '.join(list(value)[:4])}}}" if value else "{}"
     if type(value) is list:
         return f"[{len(value)} items]"
-    text = repr(value)
-    return text if len(text) <= _SHOWN_LETTERS else f"{text[:_SHOWN_LETTERS]}... ({len(value)} long)"
+    if type(value) in (str, bytes) and len(value) > _SHOWN_LETTERS:
+        return f"{value[:_SHOWN_LETTERS]!r}... ({len(value)} long)"
+    return repr(value)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from enum import Enum, Flag
+from functools import partial
 from typing import Any
 
 from holdfast.domain.errors import CheckpointSchemaError
@@ -42,6 +44,10 @@ def custom(encode: Callable[[Any], Any], decode: Callable[[Any], Any]) -> Kind:
     return Kind(lambda value: {"v": encode(value)}, lambda members: decode(members["v"]))
 
 
+def _given(value: Any) -> Any:
+    return value
+
+
 def _enum(cls: type[Enum]) -> Kind:
     if issubclass(cls, Flag):
         # Combined flags have no name of their own.
@@ -52,12 +58,16 @@ def _enum(cls: type[Enum]) -> Kind:
 def _dataclass(cls: type) -> Kind:
     fields = dataclasses.fields(cls)
     names = [field.name for field in fields]
-    defaults = {f.name: (lambda f=f: f.default) for f in fields if f.default is not dataclasses.MISSING}
-    factories = {f.name: f.default_factory for f in fields if f.default_factory is not dataclasses.MISSING}
-    missing: dict[str, Callable[[], Any]] = {**defaults, **factories}
+    missing: dict[str, Callable[[], Any]] = {
+        field.name: field.default_factory
+        if field.default_factory is not dataclasses.MISSING
+        else partial(_given, field.default)
+        for field in fields
+        if field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+    }
 
     def put(members: Mapping[str, Any]) -> Any:
-        value = object.__new__(cls)
+        value: Any = object.__new__(cls)
         for name, stored in _complete(cls, members["v"], names, missing).items():
             object.__setattr__(value, name, stored)
         return value
@@ -67,7 +77,7 @@ def _dataclass(cls: type) -> Kind:
 
 def _named_tuple(cls: Any) -> Kind:
     names = list(cls._fields)
-    missing = {name: (lambda value=value: value) for name, value in cls._field_defaults.items()}
+    missing = {name: partial(_given, value) for name, value in cls._field_defaults.items()}
 
     def put(members: Mapping[str, Any]) -> Any:
         values = _complete(cls, members["v"], names, missing)
@@ -80,7 +90,7 @@ def _model(cls: Any) -> Kind:
     fields = cls.model_fields
     names = list(fields)
     missing = {
-        name: (lambda field=field: field.get_default(call_default_factory=True))
+        name: partial(field.get_default, call_default_factory=True)
         for name, field in fields.items()
         if not field.is_required()
     }
@@ -92,7 +102,7 @@ def _model(cls: Any) -> Kind:
         given = value.__pydantic_fields_set__
         if len(given) < len(members["v"]):
             members["set"] = [name for name in members["v"] if name in given]
-        if value.__pydantic_private__:
+        if value.__pydantic_private__ is not None:
             members["private"] = dict(value.__pydantic_private__)
         return members
 
@@ -104,11 +114,21 @@ def _model(cls: Any) -> Kind:
         object.__setattr__(value, "__dict__", _complete(cls, known, names, missing))
         object.__setattr__(value, "__pydantic_fields_set__", set(members.get("set", stored)))
         object.__setattr__(value, "__pydantic_extra__", extra)
-        private = members.get("private") or ({} if cls.__private_attributes__ else None)
-        object.__setattr__(value, "__pydantic_private__", private)
+        object.__setattr__(value, "__pydantic_private__", members.get("private", _private_defaults(cls)))
         return value
 
     return Kind(take, put)
+
+
+def _private_defaults(cls: Any) -> dict[str, Any] | None:
+    """Give what a model's private attributes are before anyone sets them; None if it has none."""
+    if not cls.__private_attributes__:
+        return None
+    made = {
+        name: attribute.default_factory() if attribute.default_factory else deepcopy(attribute.default)
+        for name, attribute in cls.__private_attributes__.items()
+    }
+    return {name: value for name, value in made.items() if type(value).__name__ != "PydanticUndefinedType"}
 
 
 def _struct(cls: Any) -> Kind:
@@ -152,5 +172,5 @@ def _refuse_unknown(cls: type, stored: Mapping[str, Any], names: list[str]) -> N
 def _changed(cls: type, problem: str) -> CheckpointSchemaError:
     return CheckpointSchemaError(
         f"{cls.__qualname__} {problem}",
-        hint="Give the field a default, or register the class with a decode function that handles old values.",
+        hint="Give the field a default, or register the class with a decode function for old values.",
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Iterator
-from datetime import date, datetime, time, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, TypeVar, overload
@@ -31,6 +31,7 @@ TAG = "$hf"
 
 LoadBlob = Callable[[str], bytes]
 Tagged = dict[str, Any]
+Function = Callable[[Any], Any] | None
 Class = TypeVar("Class", bound=type)
 
 #: Below the smallest limit Python lets anyone set on decimal conversion; longer integers are hexadecimal.
@@ -55,21 +56,13 @@ class TypeRegistry:
         self._kinds: dict[str, tuple[type, Kind]] = {}
 
     @overload
-    def register(self, cls: Class, name: str | None = ..., *, encode: None = ..., decode: None = ...) -> Class: ...
-
-    @overload
     def register(
-        self, cls: Class, name: str | None = ..., *, encode: Callable[[Any], Any], decode: Callable[[Any], Any]
+        self, cls: Class, name: str | None = ..., *, encode: Function = ..., decode: Function = ...
     ) -> Class: ...
 
     @overload
     def register(
-        self,
-        cls: None = ...,
-        name: str | None = ...,
-        *,
-        encode: Callable[[Any], Any] | None = ...,
-        decode: Callable[[Any], Any] | None = ...,
+        self, cls: None = ..., name: str | None = ..., *, encode: Function = ..., decode: Function = ...
     ) -> Callable[[Class], Class]: ...
 
     def register(
@@ -77,13 +70,13 @@ class TypeRegistry:
         cls: Any = None,
         name: str | None = None,
         *,
-        encode: Callable[[Any], Any] | None = None,
-        decode: Callable[[Any], Any] | None = None,
+        encode: Function = None,
+        decode: Function = None,
     ) -> Any:
         """Let values of a class be stored. Without a class, returns a decorator.
 
         Args:
-            cls: an enum, dataclass, named tuple, pydantic model or msgspec struct; any class with the functions.
+            cls: an enum, dataclass, named tuple, pydantic model or msgspec struct; with functions, any class.
             name: what the store calls it; the class's own name by default. Never change it later.
             encode: turns a value into something that can be stored.
             decode: turns that back into the value.
@@ -209,7 +202,7 @@ def read_blob(reference: Tagged, load_blob: LoadBlob | None) -> str | bytes:
         raise CheckpointCorruptError(f"the value in blob {sha256} was not loaded")
     data = load_blob(sha256)
     if len(data) != size or kind not in ("str", "bytes"):
-        raise CheckpointCorruptError(f"blob {sha256} has {len(data)} bytes, its reference says {size} of {kind}")
+        raise CheckpointCorruptError(f"blob {sha256} has {len(data)} bytes, not {size} of {kind}")
     return data.decode() if kind == "str" else data
 
 
@@ -260,7 +253,9 @@ class _Walk:
         if id(value) in self._inside:
             raise UnstorableValueError("a value contains itself", place=place(path))
         if depth > msgpack.MAX_DEPTH:
-            raise UnstorableValueError(f"values are nested deeper than {msgpack.MAX_DEPTH} levels")
+            raise UnstorableValueError(
+                f"values are nested deeper than {msgpack.MAX_DEPTH} levels", place=f"{place(path)[:200]}..."
+            )
         self._inside.add(id(value))
         self._todo.append((value,))
 
@@ -320,7 +315,7 @@ def _moment(name: str) -> Callable[[Any], Tagged]:
 
     def write(value: datetime | time) -> Tagged:
         tagged: Tagged = {TAG: name, "v": value.isoformat()}
-        if value.tzinfo is not None and value.tzinfo is not timezone.utc:
+        if value.tzinfo is not None and value.tzinfo is not UTC:
             tagged.update(_zone(value.tzinfo))
         if value.fold:
             tagged["fold"] = 1
@@ -336,7 +331,7 @@ def _zone(zone: tzinfo) -> dict[str, str]:
         name = zone.tzname(None)
         return {} if name == timezone(zone.utcoffset(None)).tzname(None) else {"name": name}
     raise UnstorableValueError(
-        f"the time zone {zone!r} cannot be stored", hint="Use datetime.timezone or zoneinfo.ZoneInfo with a key."
+        f"the time zone {zone!r} cannot be stored", hint="Use datetime.timezone, or ZoneInfo with a key."
     )
 
 

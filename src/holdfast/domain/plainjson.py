@@ -9,10 +9,10 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import json.decoder
 import math
 import re
-from collections.abc import Iterator
-from json.decoder import scanstring
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from holdfast.domain.errors import CheckpointCorruptError, UnstorableValueError, UnsupportedTypeError
@@ -20,6 +20,8 @@ from holdfast.domain.msgpack import DECODE_DEPTH, INT_MAX, INT_MIN
 from holdfast.domain.plain import TAG
 
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+#: The scanner of the standard library: reads a string from after its quote, answers it and its end.
+_scan_string: Callable[[str, int, bool], tuple[str, int]] = vars(json.decoder)["scanstring"]
 _SPACE = re.compile(r"[ \t\n\r]*")
 _WORD = re.compile(r"(-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)|true|false|null")
 
@@ -225,14 +227,14 @@ class _Reader:
     def _key(self, owner: dict[str, Any]) -> str:
         if self._take() != '"':
             raise ValueError(f"a key is missing at {self._at}")
-        key, self._at = scanstring(self._text, self._at, True)
+        key, self._at = _scan_string(self._text, self._at, True)
         if key in owner or self._take() != ":":
             raise ValueError(f"the key {key!r} stands twice or has no value")
         return key
 
     def _scalar(self, mark: str) -> Any:
         if mark == '"':
-            text, self._at = scanstring(self._text, self._at + 1, True)
+            text, self._at = _scan_string(self._text, self._at + 1, True)
             text.encode()
             return text
         found = _WORD.match(self._text, self._at)

@@ -43,6 +43,8 @@ class Entry:
     blobs: tuple[str, ...] = ()
     #: Last event committed before or with this checkpoint.
     event_seq: int = 0
+    #: Schema version of the stored state.
+    schema: str = "1.0.0"
     retry_count: int = 0
     pinned: bool = False
     #: A tombstone: the checkpoint was removed, its checksum keeps the chain checkable.

@@ -6,6 +6,7 @@ can take it alone knows that nobody else lives, and recovers what a crash left.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from holdfast.adapters.filesystem.frame import (
     encode_frame,
     encode_operations,
     frame_bytes,
+    operations_bytes,
 )
 from holdfast.adapters.filesystem.page import PAGE_BYTES, Page
 from holdfast.adapters.filesystem.ring import Ring, Superblock
@@ -246,8 +248,12 @@ class Journal:
             self.end, self.chain = frame.end, frame.digest
         return forget, frames
 
-    def room_for(self, payload_bytes: int) -> bool:
-        return self.end + frame_bytes(payload_bytes) - self.settled <= self.ring.capacity
+    def room_for(self, operations: list[Operation]) -> bool:
+        """Whether these fit without overwriting what is not settled."""
+        needed = frame_bytes(operations_bytes(operations))
+        if needed > self.ring.capacity:
+            raise OSError(errno.EFBIG, "a commit larger than the journal; raise journal_bytes")
+        return self.end + needed - self.settled <= self.ring.capacity
 
     def append(self, operations: list[Operation]) -> Frame:
         """Write one frame at the end and tell the others. Not yet durable. Needs the append lock."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from holdfast.domain.record import Entry, KeyframeEntry, Transition
+from holdfast.domain.record import Entry, KeyframeEntry, Removal, Transition
 
 _SUM_BYTES = 16
 LATEST_MAX = 100
@@ -32,6 +32,7 @@ _FIELDS = {
     "label": "label",
     "blobs": "blobs",
     "event_seq": "event_seq",
+    "schema": "schema",
     "retry_count": "retry_count",
     "pinned": "pinned",
     "pruned": "pruned",
@@ -56,6 +57,14 @@ class Manifest:
     def last(self) -> Entry | None:
         return self.entries[next(reversed(self.entries))] if self.entries else None
 
+    def remove(self, sequences: Iterable[int], groups: Iterable[int]) -> None:
+        """Turn entries into tombstones and forget the keyframes of groups that went."""
+        for sequence in sequences:
+            if (entry := self.entries.get(sequence)) is not None:
+                self.entries[sequence] = tombstone(entry)
+        for group in groups:
+            self.keyframes.pop(group, None)
+
     def lines(self) -> bytes:
         """The manifest written anew."""
         pieces = [header_line(self.workflow_id)]
@@ -74,8 +83,10 @@ def entry_line(entry: Entry, offset: int) -> bytes:
         value = getattr(entry, name)
         if value != _DEFAULTS[name]:
             fields[key] = value
-    if entry.parent == entry.sequence - 1:
-        fields.pop("parent", None)
+    # The parent is nearly always the checkpoint before; only another one is worth a word.
+    fields.pop("parent", None)
+    if entry.parent != entry.sequence - 1:
+        fields["parent"] = entry.parent
     fields["at"] = offset
     return _line(fields)
 
@@ -103,6 +114,39 @@ def transition_line(transition: Transition) -> bytes:
     )
 
 
+def removal_line(removal: Removal) -> bytes:
+    return _line({"pruned": _ranges(removal.sequences), "groups": removal.groups})
+
+
+def _ranges(numbers: Iterable[int]) -> list[list[int]]:
+    """Runs of neighbours as first and last."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return runs
+
+
+def tombstone(entry: Entry) -> Entry:
+    """What stays of a removed checkpoint: enough to check the chain and to say when it was."""
+    return Entry(
+        entry.sequence,
+        entry.uuid,
+        entry.timestamp,
+        entry.type,
+        entry.checksum,
+        entry.parent,
+        group=entry.group,
+        length=entry.length,
+        phase=entry.phase,
+        event_seq=entry.event_seq,
+        schema=entry.schema,
+        pruned=True,
+    )
+
+
 def parse(data: bytes) -> Manifest:
     """Add up a manifest's lines; raises ManifestDamaged at the first wrong one."""
     manifest = Manifest()
@@ -124,6 +168,9 @@ def fold(manifest: Manifest, lines: Iterable[dict[str, Any]]) -> None:
             manifest.keyframes[line["keyframe"]] = read_keyframe(line)
         elif "of" in line:
             apply_transition(manifest.entries, line)
+        elif "groups" in line:
+            gone = (range(first, last + 1) for first, last in line["pruned"])
+            manifest.remove((sequence for run in gone for sequence in run), line["groups"])
         else:
             manifest.workflow_id = line.get("wf", "")
 

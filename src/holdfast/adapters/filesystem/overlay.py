@@ -6,6 +6,7 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Iterable
 
+from holdfast.adapters.filesystem.apply import merge
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Frame, Kind, Operation
 
@@ -136,16 +137,12 @@ def _cut(data: bytes, offset: int, length: int | None) -> bytes:
 def _lay_over(
     data: bytes | None, writes: Iterable[Operation], offset: int, length: int | None
 ) -> bytes | None:
-    for write in writes:
-        start = write.offset - offset
-        piece = write.data if start >= 0 else write.data[-start:]
-        start = max(start, 0)
-        if length is not None:
-            piece = piece[: max(length - start, 0)]
+    """What a window of a file holds once writes are carried out on it."""
+    for position, written in merge(list(writes)):
+        start, end = position - offset, position - offset + len(written)
+        low, high = max(start, 0), end if length is None else min(end, length)
         have = data or b""
-        if start == len(have):
-            data = have + piece
-        elif piece or data is None:
-            have = have.ljust(start, b"\0")
-            data = have[:start] + piece + have[start + len(piece) :]
+        if end > len(have):
+            have = have.ljust(low if length is None else min(low, length), b"\0")
+        data = have[:low] + written[low - start : high - start] + have[high:] if high > low else have
     return data

@@ -75,6 +75,7 @@ def entry_of(header: dict[str, Any], group: int, length: int) -> Entry:
         label=header.get("label"),
         blobs=tuple(header.get("blobs", ())),
         event_seq=header.get("event_seq", 0),
+        schema=header.get("schema", "1.0.0"),
     )
 
 

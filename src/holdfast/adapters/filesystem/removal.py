@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from holdfast.adapters.filesystem import layout
 from holdfast.adapters.filesystem.frame import Kind, Operation
-from holdfast.adapters.filesystem.manifest import Manifest
+from holdfast.adapters.filesystem.manifest import Manifest, removal_line
 from holdfast.adapters.filesystem.overlay import Files
 from holdfast.adapters.filesystem.views import Views, event_seq
-from holdfast.domain.record import Entry, Removal
+from holdfast.domain.record import Removal
 
 
 @dataclass(slots=True)
@@ -18,20 +18,21 @@ class Plan:
     operations: list[Operation] = field(default_factory=list)
     freed_bytes: int = 0
 
-    @property
-    def payload_bytes(self) -> int:
-        return sum(len(operation.data) + len(operation.path) + 32 for operation in self.operations)
 
+def plan_removal(
+    files: Files, views: Views, workflow_id: str, removal: Removal, rewrite_bytes_max: int
+) -> Plan:
+    """Operations that remove, computed under the append lock so that nothing changes meanwhile.
 
-def plan_removal(files: Files, views: Views, workflow_id: str, removal: Removal) -> Plan:
-    """Operations that remove, computed under the append lock so that nothing changes meanwhile."""
+    A manifest up to `rewrite_bytes_max` is written anew without the dead lines; a longer one gets a line.
+    """
     folder = layout.workflow_folder(workflow_id)
     listed = views.manifest(workflow_id)
     kept = _without(listed, removal)
     plan = Plan()
     if kept.entries == listed.entries and kept.keyframes == listed.keyframes:
         return plan
-    plan.operations.append(Operation(Kind.REPLACE, layout.manifest_path(folder), 0, kept.lines()))
+    plan.operations.append(_manifest_operation(files, folder, kept, removal, rewrite_bytes_max))
     gone = _group_files(listed, removal)
     sums = files.read(layout.sums_path(folder))
     if sums is not None and gone:
@@ -44,32 +45,21 @@ def plan_removal(files: Files, views: Views, workflow_id: str, removal: Removal)
     return plan
 
 
+def _manifest_operation(
+    files: Files, folder: str, kept: Manifest, removal: Removal, rewrite_bytes_max: int
+) -> Operation:
+    path = layout.manifest_path(folder)
+    lines = kept.lines()
+    if len(lines) <= rewrite_bytes_max:
+        return Operation(Kind.REPLACE, path, 0, lines)
+    return Operation(Kind.WRITE, path, files.size(path) or 0, removal_line(removal))
+
+
 def _without(listed: Manifest, removal: Removal) -> Manifest:
     """The manifest after the removal."""
-    kept = Manifest(listed.workflow_id, offsets=listed.offsets)
-    removed = set(removal.sequences)
-    for sequence, entry in listed.entries.items():
-        kept.entries[sequence] = _tombstone(entry) if sequence in removed else entry
-    for sequence, keyframe in listed.keyframes.items():
-        if sequence not in removal.groups:
-            kept.keyframes[sequence] = keyframe
+    kept = Manifest(listed.workflow_id, dict(listed.entries), listed.offsets, dict(listed.keyframes))
+    kept.remove(removal.sequences, removal.groups)
     return kept
-
-
-def _tombstone(entry: Entry) -> Entry:
-    return Entry(
-        entry.sequence,
-        entry.uuid,
-        entry.timestamp,
-        entry.type,
-        entry.checksum,
-        entry.parent,
-        group=entry.group,
-        length=entry.length,
-        phase=entry.phase,
-        event_seq=entry.event_seq,
-        pruned=True,
-    )
 
 
 def _group_files(listed: Manifest, removal: Removal) -> set[str]:

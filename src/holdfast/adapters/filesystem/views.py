@@ -62,6 +62,15 @@ class Views:
         except ManifestDamaged:
             return self.rebuilt(workflow_id)
 
+    def unsound_manifest(self, workflow_id: str) -> bytes | None:
+        """The bytes of a manifest that must be made anew (empty if it is missing), else None."""
+        folder = layout.workflow_folder(workflow_id)
+        try:
+            self._parsed(workflow_id, folder)
+        except ManifestDamaged:
+            return self._files.read(layout.manifest_path(folder)) or b""
+        return None
+
     def rebuilt(self, workflow_id: str) -> Manifest:
         folder, events = layout.workflow_folder(workflow_id), layout.events_folder(workflow_id)
         return rebuild_manifest(self._files, workflow_id, folder, events)
@@ -150,8 +159,7 @@ class Views:
             known = name is not None and layout.events_folder(name) == folder
             if not known or name is None:
                 return None
-            has_manifest = self._files.size(layout.manifest_path(layout.workflow_folder(name))) is not None
-            return None if has_manifest else name
+            return None if self._workflow_id(layout.workflow_folder(name)) else name
         return None
 
     # -- bytes -------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 
@@ -71,14 +70,14 @@ class Draft:
         """Take a commit into the group; answers where its workflow stands after it."""
         if commit.expected != standing.head:
             raise conflict(commit, standing.head)
-        self._require(commit.needs)
+        self._require(set(commit.needs).difference(commit.blobs))
         folder = layout.workflow_folder(commit.workflow_id)
         self._add_blobs(commit.blobs)
         self._add_manifest_lines(commit, folder)
         events_name = self._add_events(commit, standing.events_name)
         return Standing(after(commit), events_name)
 
-    def _require(self, needs: tuple[str, ...]) -> None:
+    def _require(self, needs: set[str]) -> None:
         for sha256 in needs:
             if sha256 not in self._new_blobs and self._files.size(layout.blob_path(sha256)) is None:
                 raise CheckpointNotFoundError(
@@ -146,10 +145,6 @@ class Draft:
         self._new_ends[path] = offset + len(data)
         return offset
 
-    @property
-    def payload_bytes(self) -> int:
-        return sum(len(operation.data) + len(operation.path) + 32 for operation in self.operations)
-
 
 def after(commit: Commit) -> Head:
     """The head once a commit is in."""
@@ -171,7 +166,3 @@ def conflict(commit: Commit, head: Head) -> CheckpointConflictError:
         place=commit.workflow_id,
         hint="Another writer was faster: load the latest state, apply your change to it, try again.",
     )
-
-
-def sha256_hex(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()

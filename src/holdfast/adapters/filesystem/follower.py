@@ -1,0 +1,41 @@
+"""What a read-only opening knows: the journal followed from outside, laid over the files."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.overlay import Files, Overlay
+from holdfast.adapters.filesystem.reader import JournalReader
+from holdfast.adapters.filesystem.views import Views
+from holdfast.ports import Finding
+
+
+class Follower:
+    """Keeps an overlay up to date from a journal that others may be writing."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._reader = JournalReader(disk)
+        self._overlay = Overlay()
+        self._mutex = threading.Lock()
+        self.files = Files(disk, self._overlay)
+        self.views = Views(disk, self.files, self.refresh)
+
+    def refresh(self) -> bool:
+        """Take up what others committed; True if anything changed."""
+        with self._mutex:
+            forget, frames = self._reader.refresh()
+            if forget:
+                self._overlay.clear()
+            for frame in frames:
+                self._overlay.add(frame, frame.operations())
+            self._overlay.drop(self._reader.settled)
+            return forget or bool(frames)
+
+    def check(self) -> Iterator[Finding]:
+        if (damage := self._reader.damage()) is not None:
+            yield Finding("journal", f"damaged at {damage.lsn}, durable up to {damage.durable}")
+
+    def close(self) -> None:
+        self._reader.close()

@@ -1,0 +1,100 @@
+"""How payloads are written: an encoding, and compression above a threshold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.adapters import compression as compressors
+from holdfast.adapters.codecs import codec
+from holdfast.domain.errors import ConfigError
+from holdfast.ports import Codec
+
+COMPRESSION_THRESHOLD_BYTES = 100 * 1024
+DECODED_LIMIT_BYTES = 1024 * 1024 * 1024
+
+_ENCODING_OF_MODE = {"default": "json", "performance": "msgpack", "compliance": "cbor"}
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A payload as stored: what it was encoded and compressed with, and its size before compression."""
+
+    encoding: str
+    compression: str
+    data: bytes
+    raw_bytes: int
+
+    @property
+    def suffix(self) -> str:
+        """What the name of a file with this payload ends with, without a leading dot."""
+        return self.encoding + compressors.SUFFIXES[self.compression]
+
+
+class Formats:
+    """Writes payloads one way and reads them every way."""
+
+    def __init__(
+        self,
+        encoding: str = "json",
+        compression: str = "zstd",
+        threshold_bytes: int = COMPRESSION_THRESHOLD_BYTES,
+        level: int | None = None,
+        limit_bytes: int = DECODED_LIMIT_BYTES,
+    ) -> None:
+        """Choose how to write.
+
+        Args:
+            encoding: json, msgpack or cbor.
+            compression: none, zstd or gzip, for payloads of at least `threshold_bytes`.
+            threshold_bytes: smaller payloads are not compressed.
+            level: the compression's level; None for a sensible one.
+            limit_bytes: payloads that claim to decompress to more are refused.
+
+        Raises:
+            ConfigError: a name is unknown, or its package is not installed.
+        """
+        if compression not in compressors.NAMES:
+            raise ConfigError(
+                f"compression {compression!r} is unknown", hint=f"Use one of {', '.join(compressors.NAMES)}."
+            )
+        self._codecs: dict[str, Codec] = {encoding: codec(encoding)}
+        self._encoding = encoding
+        self._compression = compression
+        self._threshold_bytes = threshold_bytes
+        self._level = level
+        self._limit_bytes = limit_bytes
+
+    def encode(self, plain: Any) -> Encoded:
+        """Encode a plain tree, and compress it if it is large and becomes smaller."""
+        raw = self._codecs[self._encoding].encode(plain)
+        if self._compression != "none" and len(raw) >= self._threshold_bytes:
+            data = compressors.compress(self._compression, raw, self._level)
+            if len(data) < len(raw):
+                return Encoded(self._encoding, self._compression, data, len(raw))
+        return Encoded(self._encoding, "none", raw, len(raw))
+
+    def decode(self, encoding: str, compression: str, data: bytes, raw_bytes: int) -> Any:
+        """Decode a payload to a plain tree.
+
+        Raises:
+            CheckpointCorruptError: the bytes are not what was declared.
+            ConfigError: the encoding is unknown, or its package is not installed.
+        """
+        raw = compressors.decompress(compression, data, raw_bytes, self._limit_bytes)
+        if encoding not in self._codecs:
+            self._codecs[encoding] = codec(encoding)
+        return self._codecs[encoding].decode(raw)
+
+
+def for_mode(
+    mode: str,
+    compression: str = "zstd",
+    threshold_bytes: int = COMPRESSION_THRESHOLD_BYTES,
+    level: int | None = None,
+    limit_bytes: int = DECODED_LIMIT_BYTES,
+) -> Formats:
+    """Choose the encoding by what matters most: `default`, `performance` or `compliance`."""
+    if mode not in _ENCODING_OF_MODE:
+        raise ConfigError(f"mode {mode!r} is unknown", hint=f"Use one of {', '.join(_ENCODING_OF_MODE)}.")
+    return Formats(_ENCODING_OF_MODE[mode], compression, threshold_bytes, level, limit_bytes)

@@ -1,0 +1,217 @@
+"""A checkpoint worked out up to its last byte, before anybody writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.application.base import Base
+from holdfast.application.commands import CreateCheckpoint
+from holdfast.application.keyframes import Caption, build_keyframe
+from holdfast.application.kit import Kit
+from holdfast.application.records import Body, build, change_body, full_body
+from holdfast.application.snapshot import Snapshot
+from holdfast.domain.checkpoint import SCHEMA_VERSION
+from holdfast.domain.delta import Operation
+from holdfast.domain.event import Event, encode_event
+from holdfast.domain.ids import CheckpointID
+from holdfast.domain.keyframe import delta_weight, needs_keyframe
+from holdfast.domain.lift import lift, lift_ops
+from holdfast.domain.record import Commit, Entry, EventRecord, Head, Keyframe, Record
+from holdfast.domain.time import timestamp_text
+
+CREATED_EVENT = "CHECKPOINT_CREATED"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is recorded beside the state, the states of stage and agent packed."""
+
+    command: CreateCheckpoint
+    session_id: str | None
+    phase: int | None
+    stage_state: bytes | None
+    agent_state: bytes | None
+    #: Checkpoint that a fork starts from: `wf`, `seq` and `checksum`.
+    forked_from: Mapping[str, Any] | None = None
+
+    @property
+    def fingerprint(self) -> tuple[object, ...]:
+        """Tell whether a checkpoint of an unchanged state would say anything new."""
+        asked = self.command
+        scope = (asked.type.value, asked.stage_id, asked.agent_id)
+        return (*scope, self.stage_state, self.agent_state, asked.resume_handler)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the states of stage and agent."""
+        return len(self.stage_state or b"") + len(self.agent_state or b"")
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A commit, the base of the next one, and the keyframe that became due."""
+
+    id: CheckpointID
+    commit: Commit
+    base: Base
+    due: Caption | None
+
+
+class Drafting:
+    """Works out the checkpoint that follows a base."""
+
+    def __init__(self, kit: Kit, subject: Subject, base: Base, snapshot: Snapshot) -> None:
+        self._kit = kit
+        self._subject = subject
+        self._asked = subject.command
+        self._base = base
+        self._snapshot = snapshot
+        self._size = snapshot.size
+        self._now = kit.clock.now()
+        self._timestamp = timestamp_text(self._now)
+        self._uuid = kit.ids.new()
+        self._sequence = base.head.sequence + 1
+        self._event = self._created_event()
+
+    def change(self, ops: Sequence[Operation]) -> Draft:
+        """Record what changed since the base."""
+        body, blobs = self._body(ops)
+        data, checksum = self._record(body, self._base.head.sequence, blobs)
+        weight = self._base.weight + delta_weight(len(data))
+        is_due = needs_keyframe(self._base.keyframe_bytes, weight, self._size)
+        record = Record(self._entry(data, checksum, self._base.group, tuple(blobs)), data)
+        commit = self._commit(record, None, blobs)
+        if not is_due:
+            return self._draft(commit, self._base.group, self._base.keyframe_bytes, weight)
+        due = self._caption(checksum)
+        return self._draft(commit, self._sequence, self._size, 0, due)
+
+    def whole(self) -> Draft:
+        """Record the complete state: there is nothing to build on."""
+        tree, blobs = lift(self._snapshot.plain(self._kit.packer), self._kit.blob_threshold_bytes)
+        keyframe = build_keyframe(self._caption(""), tree, blobs, self._kit.formats)
+        data, checksum = self._record(full_body(keyframe.entry.sha256), 0, ())
+        record = Record(self._entry(data, checksum, self._sequence, ()), data)
+        return self._draft(self._commit(record, keyframe, blobs), self._sequence, self._size, 0)
+
+    def _body(self, ops: Sequence[Operation]) -> tuple[Body, dict[str, bytes]]:
+        """Encode operations, large values lifted; those that are small as a whole hold none."""
+        threshold_bytes = self._kit.blob_threshold_bytes
+        body = change_body(ops, self._kit.formats)
+        if body.raw_bytes <= threshold_bytes:
+            return body, body.blobs
+        lifted, blobs = lift_ops(ops, threshold_bytes)
+        if blobs:
+            body = change_body(lifted, self._kit.formats)
+        return body, {**blobs, **body.blobs}
+
+    def _record(self, body: Body, base_sequence: int, blobs: Iterable[str]) -> tuple[bytes, str]:
+        asked, base, unpack = self._asked, self._base, self._kit.packer.unpack
+        stage_state, agent_state = self._subject.stage_state, self._subject.agent_state
+        fields = {
+            "seq": self._sequence,
+            "id": self._uuid,
+            "wf": asked.workflow_id,
+            "ts": self._timestamp,
+            "type": asked.type.value,
+            "stage": asked.stage_id,
+            "agent": asked.agent_id,
+            "agent_version": asked.agent_version,
+            "session": self._subject.session_id,
+            "parent": base.head.checksum,
+            "forked_from": self._subject.forked_from,
+            "parent_id": asked.parent_uuid,
+            "base": base_sequence,
+            "schema": SCHEMA_VERSION,
+            "phase": self._subject.phase,
+            "size": self._size,
+            "events": self._event.seq - base.checkpoint_event_seq,
+            "event_seq": self._event.seq,
+            "handler": asked.resume_handler,
+            "max_retries": asked.max_retries,
+            "deps": list(asked.dependent_uuids) or None,
+            "blobs": list(blobs) or None,
+            "stage_state": None if stage_state is None else unpack(stage_state),
+            "agent_state": None if agent_state is None else unpack(agent_state),
+        }
+        return build(fields, body, base.head.checksum)
+
+    def _entry(self, data: bytes, checksum: str, group: int, blobs: tuple[str, ...]) -> Entry:
+        return Entry(
+            sequence=self._sequence,
+            uuid=self._uuid,
+            timestamp=self._timestamp,
+            type=self._asked.type.value,
+            checksum=checksum,
+            parent=self._base.head.sequence,
+            group=group,
+            length=len(data),
+            state_bytes=self._size,
+            stage=self._asked.stage_id,
+            agent=self._asked.agent_id,
+            session=self._subject.session_id,
+            phase=self._subject.phase,
+            blobs=blobs,
+            event_seq=self._event.seq,
+        )
+
+    def _created_event(self) -> EventRecord:
+        event = Event(
+            seq=self._base.head.event_seq + 1,
+            timestamp=self._now,
+            type=CREATED_EVENT,
+            workflow_id=self._asked.workflow_id,
+            agent=self._asked.agent_id,
+            cp_seq=self._sequence,
+        )
+        return encode_event(event, self._base.head.event_hash)
+
+    def _caption(self, checksum: str) -> Caption:
+        return Caption(
+            workflow_id=self._asked.workflow_id,
+            sequence=self._sequence,
+            timestamp=self._timestamp,
+            checksum=checksum,
+            agent_id=self._asked.agent_id,
+            agent_version=self._asked.agent_version,
+            session_id=self._subject.session_id,
+            parent_sequence=self._base.head.sequence,
+            parent_checksum=self._base.head.checksum,
+            events_since_prev=self._event.seq - self._base.checkpoint_event_seq,
+            size_bytes=self._size,
+        )
+
+    def _commit(self, record: Record, keyframe: Keyframe | None, blobs: dict[str, bytes]) -> Commit:
+        workflow_id, head = self._asked.workflow_id, self._base.head
+        return Commit(workflow_id, head, record, keyframe, (self._event,), (), blobs)
+
+    def _draft(
+        self, commit: Commit, group: int, keyframe_bytes: int, weight: int, due: Caption | None = None
+    ) -> Draft:
+        asked = self._asked
+        assert commit.record is not None
+        checksum = commit.record.entry.checksum
+        checkpoint_id = CheckpointID(
+            workflow_id=asked.workflow_id,
+            sequence=self._sequence,
+            timestamp=self._now,
+            checksum=checksum,
+            uuid=self._uuid,
+            stage_id=asked.stage_id,
+            agent_id=asked.agent_id,
+        )
+        base = Base(
+            head=Head(self._sequence, checksum, self._event.seq, self._event.hash),
+            lineage=self._base.lineage,
+            snapshot=self._snapshot,
+            id=checkpoint_id,
+            fingerprint=self._subject.fingerprint,
+            group=group,
+            keyframe_bytes=keyframe_bytes,
+            weight=weight,
+            checkpoint_event_seq=self._event.seq,
+            warned_bytes=self._base.warned_bytes,
+        )
+        return Draft(checkpoint_id, commit, base, due)

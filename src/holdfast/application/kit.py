@@ -1,0 +1,34 @@
+"""What every use case works with: the store, the outside world and the settings, in one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from holdfast.application.base import CACHE_BYTES
+from holdfast.domain.lift import LIFT_THRESHOLD_BYTES
+from holdfast.domain.plain import TypeRegistry
+from holdfast.domain.retention import RetentionPolicy
+from holdfast.ports import Clock, Formats, IdSource, Packer, Store
+
+WARN_BYTES = 500 * 1024
+LIMIT_BYTES = 100 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """Collaborators, and the settings that the use cases look at."""
+
+    store: Store
+    packer: Packer
+    formats: Formats
+    registry: TypeRegistry
+    clock: Clock
+    ids: IdSource
+    warn_bytes: int = WARN_BYTES
+    limit_bytes: int = LIMIT_BYTES
+    blob_threshold_bytes: int = LIFT_THRESHOLD_BYTES
+    cache_bytes: int = CACHE_BYTES
+    #: None: nothing is removed unless asked for.
+    retention: RetentionPolicy | None = field(default_factory=RetentionPolicy)
+    #: Keyframes and retention in a thread; else in the thread of the caller, after its commit.
+    background: bool = True

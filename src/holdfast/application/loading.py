@@ -1,0 +1,144 @@
+"""The base of a workflow that nobody remembers, read back from the store."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.application.base import Base
+from holdfast.application.commit_queue import Lineage
+from holdfast.application.housekeeping import KeyframeJob
+from holdfast.application.keyframes import Caption
+from holdfast.application.kit import Kit
+from holdfast.application.records import open_record, read_fields
+from holdfast.application.restore import Restorer, parent_of
+from holdfast.application.snapshot import Snapshot, from_plain
+from holdfast.domain.checkpoint import CheckpointMeta
+from holdfast.domain.errors import (
+    CheckpointConflictError,
+    CheckpointReadError,
+    CheckpointRecoveryError,
+    ChecksumMismatchError,
+    StoreDamageWarning,
+)
+from holdfast.domain.keyframe import delta_weight, needs_keyframe
+from holdfast.domain.plain import Plain
+from holdfast.domain.record import Entry, Head
+from holdfast.ports import Packer, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A base, and a keyframe in place of one that was due and never written."""
+
+    base: Base
+    owed: KeyframeJob | None = None
+
+
+def load_base(kit: Kit, workflow_id: str) -> Loaded:
+    """Read what the next checkpoint of a workflow is made from."""
+    head = kit.store.head(workflow_id)
+    if head.sequence == 0:
+        return Loaded(Base(head, Lineage()))
+    entries = [entry for entry in kit.store.entries(workflow_id) if entry.sequence <= head.sequence]
+    if not entries or entries[-1].checksum != head.checksum:
+        raise CheckpointConflictError(
+            "the workflow changed while it was read", place=workflow_id, hint="Call again."
+        )
+    last = entries[-1]
+    snapshot = _snapshot(kit, workflow_id, last)
+    if snapshot is None:
+        return Loaded(Base(head, Lineage(), checkpoint_event_seq=last.event_seq))
+    return _resume(kit, workflow_id, head, entries, snapshot)
+
+
+def _snapshot(kit: Kit, workflow_id: str, last: Entry) -> Snapshot | None:
+    """Read the last state; None where it is gone or damaged, so that the next checkpoint is a complete one."""
+    restorer = Restorer(kit.store, kit.formats)
+    try:
+        restored = restorer.restore(workflow_id, last.sequence)
+        if restored.checksum != last.checksum:
+            raise ChecksumMismatchError("the restored state is not the last checkpoint's")
+        return from_plain(restorer.whole(restored), kit.packer)
+    except (CheckpointReadError, CheckpointRecoveryError) as problem:
+        if not last.pruned:
+            warnings.warn(
+                f"{workflow_id}@{last.sequence} cannot be read ({problem}); the next checkpoint is a complete one",
+                StoreDamageWarning,
+                stacklevel=2,
+            )
+        return None
+
+
+def _resume(kit: Kit, workflow_id: str, head: Head, entries: list[Entry], snapshot: Snapshot) -> Loaded:
+    last = entries[-1]
+    stored = {keyframe.sequence for keyframe in kit.store.keyframes(workflow_id)}
+    group, keyframe_bytes, weight = _since_keyframe(entries, stored)
+    owed = None
+    if group not in stored and not last.pruned:
+        # The state it was due for is not at hand, but the last one is, and serves as well.
+        owed = KeyframeJob(caption_of(kit.store, workflow_id, last), snapshot)
+        group, keyframe_bytes, weight = last.sequence, snapshot.size, 0
+    base = Base(
+        head,
+        Lineage(),
+        snapshot,
+        id=None if last.pruned else CheckpointMeta.from_entry(workflow_id, last).id,
+        fingerprint=() if last.pruned else _fingerprint(kit, workflow_id, last),
+        group=group,
+        keyframe_bytes=keyframe_bytes,
+        weight=weight,
+        checkpoint_event_seq=last.event_seq,
+    )
+    return Loaded(base, owed)
+
+
+def _since_keyframe(entries: list[Entry], stored: set[int]) -> tuple[int, int, int]:
+    """Answer the group of the next record, the size of its keyframe and the weight of the deltas since."""
+    last = entries[-1]
+    if last.sequence in stored:
+        return last.sequence, last.state_bytes, 0
+    first = next((entry for entry in entries if entry.sequence == last.group), entries[0])
+    weight = sum(delta_weight(entry.length) for entry in entries if entry.sequence > last.group)
+    if needs_keyframe(first.state_bytes, weight, last.state_bytes):
+        return last.sequence, last.state_bytes, 0
+    return last.group, first.state_bytes, weight
+
+
+def _fingerprint(kit: Kit, workflow_id: str, entry: Entry) -> tuple[object, ...]:
+    fields = record_fields(kit.store, workflow_id, entry)
+    states = (_packed(fields.get(name), kit.packer) for name in ("stage_state", "agent_state"))
+    return (entry.type, entry.stage, entry.agent, *states, fields.get("handler"))
+
+
+def _packed(plain: Any, packer: Packer) -> bytes | None:
+    return None if plain is None else packer.pack(Plain(plain))
+
+
+def record_fields(store: Store, workflow_id: str, entry: Entry) -> dict[str, Any]:
+    """Read the fields of one record, verified against its entry."""
+    place = f"{workflow_id}@{entry.sequence}"
+    data = next(iter(store.records(workflow_id, entry.sequence, entry.sequence)))
+    opened = open_record(data, parent_of(data, place), place)
+    if opened.checksum != entry.checksum:
+        raise ChecksumMismatchError("the record is not the one that was committed", place=place)
+    return read_fields([opened])[0]
+
+
+def caption_of(store: Store, workflow_id: str, entry: Entry) -> Caption:
+    """Write the caption of a keyframe for a checkpoint that is stored already."""
+    fields = record_fields(store, workflow_id, entry)
+    return Caption(
+        workflow_id=workflow_id,
+        sequence=entry.sequence,
+        timestamp=entry.timestamp,
+        checksum=entry.checksum,
+        agent_id=entry.agent,
+        agent_version=fields.get("agent_version"),
+        session_id=entry.session,
+        parent_sequence=entry.parent,
+        parent_checksum=fields["parent"],
+        events_since_prev=fields.get("events", 0),
+        size_bytes=entry.state_bytes,
+    )

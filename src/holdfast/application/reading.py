@@ -1,0 +1,151 @@
+"""Questions to a store: states, checkpoints, listings, events, differences."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from itertools import islice, takewhile
+from typing import Any
+
+from holdfast.application.kit import Kit
+from holdfast.application.loading import record_fields
+from holdfast.application.resolve import CheckpointName, Found, living, resolve
+from holdfast.application.restore import Restored, Restorer
+from holdfast.application.snapshot import changes, from_plain
+from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES, SCHEMA_VERSION, Checkpoint, CheckpointMeta
+from holdfast.domain.delta import Operation
+from holdfast.domain.errors import CheckpointNotFoundError, ChecksumMismatchError, StoreDamageWarning
+from holdfast.domain.event import Event, decode_event
+from holdfast.domain.record import GENESIS
+from holdfast.domain.state import WorkflowState
+
+STATUS_EVENT = "CHECKPOINT_STATUS"
+
+
+class Reader:
+    """Answers questions without changing anything."""
+
+    def __init__(self, kit: Kit) -> None:
+        self._kit = kit
+        self._store = kit.store
+        self._restorer = Restorer(kit.store, kit.formats)
+
+    def restore(self, name: CheckpointName) -> WorkflowState:
+        """Answer the state of a checkpoint, verified."""
+        found = resolve(self._store, name)
+        restored = self.restored(found)
+        for note in restored.notes:
+            warnings.warn(note, StoreDamageWarning, stacklevel=3)
+        fields: Any = restored.tree
+        if restored.tagged:
+            fields = self._kit.registry.revive(restored.tree, self._store.blob)
+        state = WorkflowState.from_fields(fields)
+        state.checkpoint_id = str(found)
+        return state
+
+    def restored(self, found: Found) -> Restored:
+        """Answer a checkpoint's state as a plain tree, verified."""
+        restored = self._restorer.restore(found.workflow_id, found.entry.sequence)
+        if restored.checksum != found.entry.checksum:
+            raise ChecksumMismatchError(
+                "the restored checkpoint is not the one listed",
+                place=str(found),
+                hint="Run `holdfast doctor` to see what can be recovered.",
+            )
+        return restored
+
+    def whole(self, restored: Restored) -> dict[str, Any]:
+        """Answer a state as a plain tree with the values of its blobs."""
+        return self._restorer.whole(restored)
+
+    def latest(self, workflow_id: str) -> WorkflowState | None:
+        """Answer the newest state of a workflow, None if it has no checkpoint."""
+        newest = next(living(self._store, workflow_id), None)
+        if newest is None:
+            return None
+        return self.restore(Found(workflow_id, newest).id)
+
+    def listing(
+        self, workflow_id: str, limit: int, after: datetime | CheckpointName | int | None
+    ) -> list[CheckpointMeta]:
+        """Answer the newest checkpoints of a workflow, newest first, tombstones left out."""
+        metas: Iterator[CheckpointMeta] = (
+            CheckpointMeta.from_entry(workflow_id, entry) for entry in living(self._store, workflow_id)
+        )
+        if isinstance(after, datetime):
+            metas = (meta for meta in metas if meta.created_at > after)
+        elif after is not None:
+            last = after if isinstance(after, int) else resolve(self._store, after).entry.sequence
+            metas = takewhile(lambda meta: meta.id.sequence > last, metas)
+        return list(islice(metas, limit))
+
+    def checkpoint(self, name: CheckpointName) -> Checkpoint | None:
+        """Answer everything about a checkpoint but its workflow's state; None if there is none."""
+        try:
+            found = resolve(self._store, name)
+        except CheckpointNotFoundError:
+            return None
+        return self._described(found, record_fields(self._store, found.workflow_id, found.entry))
+
+    def events(self, workflow_id: str, after: int, type: str | None, limit: int | None) -> list[Event]:
+        """Answer a workflow's events in order, each verified on top of the one before."""
+        matching = (
+            event
+            for event in self._verified_events(workflow_id, after)
+            if event.seq > after and type in (None, event.type)
+        )
+        return list(islice(matching, limit))
+
+    def _verified_events(self, workflow_id: str, after: int) -> Iterator[Event]:
+        """Read from the event before on: its line tells what the first one was hashed on."""
+        previous: str | None = None
+        for line in self._store.events(workflow_id, after=max(after - 1, 0)):
+            event = decode_event(line, previous)
+            if previous is None and event.seq == 1:
+                decode_event(line, GENESIS)
+            previous = event.hash
+            yield replace(event, data=self._kit.registry.revive(event.data))
+
+    def difference(self, old: CheckpointName, new: CheckpointName) -> list[Operation]:
+        """Answer the operations that turn the state of one checkpoint into that of another."""
+        packer = self._kit.packer
+        trees = (self.whole(self.restored(resolve(self._store, name))) for name in (old, new))
+        before, after = (from_plain(tree, packer) for tree in trees)
+        return changes(before, after, packer)
+
+    def _described(self, found: Found, fields: Mapping[str, Any]) -> Checkpoint:
+        meta = CheckpointMeta.from_entry(found.workflow_id, found.entry)
+        last = self._last_status(found) if found.entry.status != "active" else None
+        parent = fields.get("parent_id") or self._parent_uuid(found)
+        return Checkpoint(
+            id=meta.id,
+            type=meta.type,
+            created_at=meta.created_at,
+            updated_at=last.timestamp if last else meta.created_at,
+            status=meta.status,
+            stage_state=self._kit.registry.revive(fields.get("stage_state", {})),
+            agent_state=self._kit.registry.revive(fields.get("agent_state", {})),
+            parent_checkpoint_id=parent,
+            dependent_checkpoint_ids=tuple(fields.get("deps", ())),
+            resume_handler=fields.get("handler"),
+            retry_count=found.entry.retry_count,
+            max_retries=fields.get("max_retries", DEFAULT_MAX_RETRIES),
+            error_message=last.data.get("error_message") if last else None,
+            error_stacktrace=last.data.get("error_stacktrace") if last else None,
+            schema_version=fields.get("schema", SCHEMA_VERSION),
+            session_id=found.entry.session,
+            agent_version=fields.get("agent_version"),
+        )
+
+    def _parent_uuid(self, found: Found) -> str | None:
+        for entry in self._store.entries(found.workflow_id, newest_first=True):
+            if entry.sequence == found.entry.parent:
+                return entry.uuid
+        return None
+
+    def _last_status(self, found: Found) -> Event | None:
+        changed = self.events(found.workflow_id, 0, STATUS_EVENT, None)
+        mine = [event for event in changed if event.cp_seq == found.entry.sequence]
+        return mine[-1] if mine else None

@@ -1,0 +1,126 @@
+"""From what a person or a program wrote to the checkpoint that is meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import PurePath
+
+from holdfast.domain.checkpoint import CheckpointMeta
+from holdfast.domain.errors import CheckpointNotFoundError, InvalidIdError
+from holdfast.domain.ids import CheckpointID, CheckpointRef, folder_name, parse_ref
+from holdfast.domain.record import Entry
+from holdfast.ports import Store
+
+CheckpointName = CheckpointID | str
+
+_WHOLE_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_LIST_HINT = "See `holdfast list` for what is there."
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A checkpoint that exists."""
+
+    workflow_id: str
+    entry: Entry
+
+    @property
+    def id(self) -> CheckpointID:
+        return CheckpointMeta.from_entry(self.workflow_id, self.entry).id
+
+    def __str__(self) -> str:
+        return f"{self.workflow_id}@{self.entry.sequence}"
+
+
+def resolve(store: Store, name: CheckpointName) -> Found:
+    """Find the checkpoint that a name means.
+
+    Raises:
+        CheckpointNotFoundError: if there is none, or it was pruned.
+        InvalidIdError: if the name is none, or means several.
+    """
+    if isinstance(name, CheckpointID):
+        return _same(_numbered(store, name.workflow_id, name.sequence), name)
+    ref = parse_ref(name)
+    if ref.path:
+        return _numbered(store, _workflow_of_file(store, ref.path), ref.sequence or 0)
+    if ref.uuid and not store.head(ref.workflow_id).sequence:
+        return _by_uuid(store, ref.uuid)
+    return _selected(store, ref)
+
+
+def uuid_of(store: Store, name: CheckpointName) -> str:
+    """Answer the UUID of a checkpoint; one written in full is believed."""
+    if isinstance(name, CheckpointID) and name.uuid:
+        return name.uuid
+    if isinstance(name, str) and _WHOLE_UUID.fullmatch(name.lower()):
+        return name.lower()
+    return resolve(store, name).entry.uuid
+
+
+def living(store: Store, workflow_id: str) -> Iterator[Entry]:
+    """Yield the checkpoints of a workflow that were not pruned, newest first."""
+    return (entry for entry in store.entries(workflow_id, newest_first=True) if not entry.pruned)
+
+
+def _selected(store: Store, ref: CheckpointRef) -> Found:
+    if ref.sequence is not None and not ref.back:
+        return _numbered(store, ref.workflow_id, ref.sequence)
+    candidates = living(store, ref.workflow_id)
+    if ref.phase is not None:
+        candidates = (entry for entry in candidates if entry.phase == ref.phase)
+    elif ref.stage is not None:
+        candidates = (entry for entry in candidates if entry.stage == ref.stage)
+    elif ref.sequence is not None:
+        # `WF@42~2` counts from checkpoint 42, which has to be there.
+        last = _numbered(store, ref.workflow_id, ref.sequence).entry.sequence
+        candidates = (entry for entry in candidates if entry.sequence <= last)
+    entry = next(islice(candidates, ref.back, None), None)
+    if entry is None:
+        raise CheckpointNotFoundError("there is no such checkpoint", place=str(ref), hint=_LIST_HINT)
+    return Found(ref.workflow_id, entry)
+
+
+def _numbered(store: Store, workflow_id: str, sequence: int) -> Found:
+    place = f"{workflow_id}@{sequence}"
+    for entry in store.entries(workflow_id, newest_first=True):
+        if entry.sequence == sequence:
+            if entry.pruned:
+                raise CheckpointNotFoundError("the checkpoint was pruned", place=place, hint=_LIST_HINT)
+            return Found(workflow_id, entry)
+    raise CheckpointNotFoundError("there is no such checkpoint", place=place, hint=_LIST_HINT)
+
+
+def _same(found: Found, wanted: CheckpointID) -> Found:
+    if wanted.checksum and wanted.checksum != found.entry.checksum:
+        raise CheckpointNotFoundError(
+            "this store holds another checkpoint of that name",
+            place=str(wanted),
+            hint="The id is from another store, or from another history of this one.",
+        )
+    return found
+
+
+def _by_uuid(store: Store, prefix: str) -> Found:
+    found = [Found(workflow_id, entry) for workflow_id, entry in store.find(prefix) if not entry.pruned]
+    if len(found) > 1:
+        some = ", ".join(str(candidate) for candidate in found[:3])
+        raise InvalidIdError(
+            f"{len(found)} checkpoints begin so ({some})", place=prefix, hint="Give more of its digits."
+        )
+    if not found:
+        raise CheckpointNotFoundError("there is no such checkpoint", place=prefix, hint=_LIST_HINT)
+    return found[0]
+
+
+def _workflow_of_file(store: Store, path: str) -> str:
+    folder = PurePath(path.replace("\\", "/")).parent.name
+    for workflow_id in store.workflows():
+        if folder_name(workflow_id) == folder:
+            return workflow_id
+    raise CheckpointNotFoundError(
+        "the file is not in the folder of a workflow of this store", place=path, hint=_LIST_HINT
+    )

@@ -1,0 +1,146 @@
+"""The state of any checkpoint: a keyframe and the changes after it, each verified before it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.application.keyframes import ReadKeyframe, read_keyframe
+from holdfast.application.records import Opened, open_record, operations, read_fields
+from holdfast.domain import delta
+from holdfast.domain.errors import (
+    CheckpointCorruptError,
+    CheckpointError,
+    CheckpointNotFoundError,
+    ChecksumMismatchError,
+)
+from holdfast.domain.lift import lower
+from holdfast.domain.record import GENESIS, KeyframeEntry
+from holdfast.ports import Formats, Store
+
+_HINT = "Restore an older checkpoint, and run `holdfast doctor`."
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A state as a plain tree; large values may still be references to blobs."""
+
+    tree: dict[str, Any]
+    #: Checksum of the checkpoint, as the chain from the keyframe gives it.
+    checksum: str
+    #: False if the tree certainly holds no tagged object, so that reviving it would change nothing.
+    tagged: bool
+    #: What was damaged and worked around.
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Attempts:
+    """What went wrong with the keyframes tried so far."""
+
+    notes: list[str] = field(default_factory=list)
+    first: CheckpointError | None = None
+
+    def add(self, place: str, problem: CheckpointError) -> None:
+        self.notes.append(f"keyframe {place}: {problem.message}; an older one was used")
+        self.first = self.first or problem
+
+
+class Restorer:
+    """Reads states back from a store."""
+
+    def __init__(self, store: Store, formats: Formats) -> None:
+        self._store = store
+        self._formats = formats
+
+    def restore(self, workflow_id: str, sequence: int) -> Restored:
+        """Rebuild the state of one checkpoint.
+
+        A keyframe that is damaged, or whose changes are, is passed over for an older one.
+
+        Raises:
+            CheckpointNotFoundError: if there is no such checkpoint, or nothing left to build it from.
+            CheckpointCorruptError: if it is there and no way to it verifies.
+        """
+        attempts = _Attempts()
+        for keyframe in reversed(self._store.keyframes(workflow_id)):
+            if keyframe.sequence > sequence:
+                continue
+            try:
+                return self._from_keyframe(workflow_id, keyframe, sequence, attempts.notes)
+            except CheckpointError as problem:
+                attempts.add(f"{workflow_id}@{keyframe.sequence}", problem)
+        if attempts.first is not None:
+            raise attempts.first
+        raise CheckpointNotFoundError(
+            "there is no such checkpoint", place=f"{workflow_id}@{sequence}", hint="See `holdfast list`."
+        )
+
+    def whole(self, restored: Restored) -> dict[str, Any]:
+        """Answer the tree with the values of its blobs in place."""
+        if not restored.tagged:
+            return restored.tree
+        tree: dict[str, Any] = lower(restored.tree, self._store.blob)
+        return tree
+
+    def _from_keyframe(
+        self, workflow_id: str, keyframe: KeyframeEntry, sequence: int, notes: Sequence[str]
+    ) -> Restored:
+        place = f"{workflow_id}@{keyframe.sequence}"
+        read = read_keyframe(self._store.keyframe(workflow_id, keyframe.sequence), self._formats, place)
+        if read.checksum:
+            chain = self.chain(workflow_id, keyframe.sequence + 1, sequence, read.checksum)
+        else:
+            chain = self._chain_with_own_record(workflow_id, keyframe, sequence)
+        return self._apply(read, chain, tuple(notes))
+
+    def chain(self, workflow_id: str, first: int, last: int, parent_checksum: str) -> list[Opened]:
+        """Read records first..last, each verified on top of the one before."""
+        if first > last:
+            return []
+        opened: list[Opened] = []
+        for number, data in enumerate(self._store.records(workflow_id, first, last), start=first):
+            record = open_record(data, parent_checksum, f"{workflow_id}@{number}")
+            opened.append(record)
+            parent_checksum = record.checksum
+        if len(opened) != last - first + 1:
+            raise CheckpointNotFoundError(
+                "a checkpoint that later ones build on is gone", place=f"{workflow_id}@{last}", hint=_HINT
+            )
+        return opened
+
+    def _chain_with_own_record(
+        self, workflow_id: str, keyframe: KeyframeEntry, sequence: int
+    ) -> list[Opened]:
+        """Read the chain from a record that names its keyframe by its hash instead of the reverse."""
+        first = keyframe.sequence
+        parent = parent_of(next(iter(self._store.records(workflow_id, first, first))), f"{workflow_id}@{first}")
+        chain = self.chain(workflow_id, first, sequence, parent)
+        if read_fields(chain[:1])[0].get("full") != f"sha256:{keyframe.sha256}":
+            raise ChecksumMismatchError(
+                "the keyframe is not the one its record names", place=f"{workflow_id}@{first}", hint=_HINT
+            )
+        return chain
+
+    def _apply(self, read: ReadKeyframe, chain: list[Opened], notes: tuple[str, ...]) -> Restored:
+        tree, tagged = read.tree, read.tagged
+        load_blob = self._store.blob
+        lines = read_fields(chain)
+        for record, fields in zip(chain, lines, strict=True):
+            if "full" not in fields:
+                ops = operations(fields, record.payload, self._formats, load_blob)
+                tree = delta.apply(ops, tree, load_blob)
+                tagged = tagged or bool(record.payload) or b'"$hf"' in record.line
+        if not isinstance(tree, dict):
+            raise CheckpointCorruptError("the restored state is not an object", hint=_HINT)
+        return Restored(tree, chain[-1].checksum if chain else read.checksum, tagged, notes)
+
+
+def parent_of(data: bytes, place: str) -> str:
+    """Read what a record claims its parent is; its checksum covers the claim."""
+    line = data[: data.find(b"\n") + 1]
+    parent = read_fields([Opened(line, b"", "")])[0].get("parent")
+    if not isinstance(parent, str):
+        raise CheckpointCorruptError("the record names no parent", place=place, hint=_HINT)
+    return parent if parent else GENESIS

@@ -1,0 +1,85 @@
+"""Pruning: what goes is decided by the domain; here it is made so that nothing kept breaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.application.housekeeping import write_keyframe
+from holdfast.application.kit import Kit
+from holdfast.application.loading import caption_of
+from holdfast.application.restore import Restorer
+from holdfast.application.snapshot import from_plain
+from holdfast.domain.record import Entry, KeyframeEntry, Removal
+from holdfast.domain.retention import RetentionPolicy, Selection, removal, select
+
+
+@dataclass(frozen=True, slots=True)
+class PruneResult:
+    """What pruning removed, or would remove; `int()` counts the checkpoints."""
+
+    #: Sequences, ascending.
+    removed: tuple[int, ...]
+    freed_bytes: int
+    dry_run: bool = False
+
+    def __int__(self) -> int:
+        return len(self.removed)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What goes, and how many bytes that gives back at least."""
+
+    removal: Removal
+    freed_bytes: int
+
+
+def plan_prune(kit: Kit, workflow_id: str, policy: RetentionPolicy) -> Plan:
+    """Decide what to remove from a workflow without touching anything."""
+    entries, keyframes = list(kit.store.entries(workflow_id)), kit.store.keyframes(workflow_id)
+    return _plan(entries, keyframes, _select(kit, entries, keyframes, policy).keep)
+
+
+def plan_delete(kit: Kit, workflow_id: str, sequence: int) -> Plan:
+    """Work out what goes with one checkpoint."""
+    entries, keyframes = list(kit.store.entries(workflow_id)), kit.store.keyframes(workflow_id)
+    keep = {entry.sequence for entry in entries if not entry.pruned} - {sequence}
+    if keep:
+        return _plan(entries, keyframes, keep)
+    groups = {entry.group for entry in entries} | {keyframe.sequence for keyframe in keyframes}
+    blobs = {sha256 for entry in entries for sha256 in entry.blobs}
+    blobs.update(sha256 for keyframe in keyframes for sha256 in keyframe.blobs)
+    everything = Removal((sequence,), tuple(sorted(groups)), blobs=tuple(sorted(blobs)))
+    return Plan(everything, _freed(entries, keyframes, everything))
+
+
+def secure(kit: Kit, workflow_id: str, policy: RetentionPolicy) -> None:
+    """Write a keyframe of the newest checkpoint if everything that stays would hang on one."""
+    entries, keyframes = list(kit.store.entries(workflow_id)), kit.store.keyframes(workflow_id)
+    selection = _select(kit, entries, keyframes, policy)
+    if not selection.remove or not selection.keep:
+        return
+    first, newest = selection.keep[0], selection.keep[-1]
+    if any(first < keyframe.sequence <= newest for keyframe in keyframes):
+        return
+    entry = next(entry for entry in entries if entry.sequence == newest)
+    restorer = Restorer(kit.store, kit.formats)
+    tree = restorer.whole(restorer.restore(workflow_id, newest))
+    write_keyframe(kit, caption_of(kit.store, workflow_id, entry), from_plain(tree, kit.packer))
+
+
+def _select(
+    kit: Kit, entries: list[Entry], keyframes: list[KeyframeEntry], policy: RetentionPolicy
+) -> Selection:
+    return select(entries, [keyframe.sequence for keyframe in keyframes], policy, kit.clock.now())
+
+
+def _plan(entries: list[Entry], keyframes: list[KeyframeEntry], keep: set[int] | tuple[int, ...]) -> Plan:
+    going = removal(entries, keyframes, keep)
+    return Plan(going, _freed(entries, keyframes, going))
+
+
+def _freed(entries: list[Entry], keyframes: list[KeyframeEntry], going: Removal) -> int:
+    groups = set(going.groups)
+    records = sum(entry.length for entry in entries if entry.group in groups)
+    return records + sum(keyframe.length for keyframe in keyframes if keyframe.sequence in groups)

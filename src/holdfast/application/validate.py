@@ -1,0 +1,58 @@
+"""Whether a checkpoint is what was committed, looked at from every side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from holdfast.application.kit import Kit
+from holdfast.application.loading import record_fields
+from holdfast.application.reading import Reader
+from holdfast.application.resolve import CheckpointName, Found, resolve
+from holdfast.application.snapshot import from_plain
+from holdfast.domain.errors import CheckpointError
+from holdfast.domain.ids import CheckpointID
+from holdfast.domain.record import GENESIS
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationResult:
+    """What was found; true if nothing is wrong. Notes are damage that did no harm."""
+
+    id: CheckpointID
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def valid(self) -> bool:
+        return not self.problems
+
+    def __bool__(self) -> bool:
+        return self.valid
+
+
+def validate(kit: Kit, reader: Reader, name: CheckpointName) -> ValidationResult:
+    """Check a checkpoint's record, its place in the chain, its state and its blobs."""
+    found = resolve(kit.store, name)
+    problems: list[str] = []
+    notes: tuple[str, ...] = ()
+    try:
+        problems.extend(_record(kit, found))
+        restored = reader.restored(found)
+        notes = restored.notes
+        size_bytes = from_plain(reader.whole(restored), kit.packer).size
+        if size_bytes != found.entry.state_bytes:
+            problems.append(f"the state has {size_bytes} bytes, {found.entry.state_bytes} were committed")
+    except CheckpointError as problem:
+        problems.append(str(problem))
+    return ValidationResult(found.id, tuple(problems), notes)
+
+
+def _record(kit: Kit, found: Found) -> Iterator[str]:
+    """Check the record against its own checksum and against the checkpoint before."""
+    fields = record_fields(kit.store, found.workflow_id, found.entry)
+    if fields.get("wf") != found.workflow_id or fields.get("seq") != found.entry.sequence:
+        yield f"the record is that of {fields.get('wf')}@{fields.get('seq')}"
+    parents = {entry.sequence: entry.checksum for entry in kit.store.entries(found.workflow_id)}
+    if fields.get("parent") != parents.get(found.entry.parent, GENESIS):
+        yield "the record was not committed on top of the checkpoint before it"

@@ -1,0 +1,212 @@
+"""From a caller's state to a queued commit, one workflow at a time.
+
+Under the workflow's lock: the base, one reading of the state, the change since the base, the record.
+Waiting for durability happens outside of it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from holdfast.application.base import Base, Bases, Slot
+from holdfast.application.commands import AppendEvent, CreateCheckpoint
+from holdfast.application.commit_queue import CommitQueue, Lineage, OnDone, Ticket
+from holdfast.application.draft import Draft, Drafting, Subject
+from holdfast.application.housekeeping import Housekeeper, KeyframeJob
+from holdfast.application.kit import Kit
+from holdfast.application.loading import load_base
+from holdfast.application.snapshot import Snapshot, changes, promise_broken, take
+from holdfast.domain.errors import (
+    CheckpointConflictError,
+    PromiseBrokenWarning,
+    StateSizeWarning,
+    StateTooLargeError,
+)
+from holdfast.domain.event import Event, encode_event
+from holdfast.domain.record import Commit, EventRecord, Head, Transition
+from holdfast.domain.state import as_state
+
+class Writer:
+    """Prepares commits and queues them in the order in which they build on each other."""
+
+    def __init__(self, kit: Kit, queue: CommitQueue, housekeeper: Housekeeper) -> None:
+        self._kit = kit
+        self._queue = queue
+        self._housekeeper = housekeeper
+        self.bases = Bases(kit.cache_bytes)
+
+    def create(
+        self,
+        command: CreateCheckpoint,
+        on_done: OnDone | None = None,
+        forked_from: Mapping[str, Any] | None = None,
+    ) -> Ticket:
+        """Queue a checkpoint of a state, or find that it is the last one again; the result is its id."""
+        state = as_state(command.workflow_id, command.state)
+        fields = state.to_fields()
+        subject = Subject(
+            command,
+            session_id=command.session_id or state.session_id or None,
+            phase=state.phase,
+            stage_state=self._pack(command.stage_state),
+            agent_state=self._pack(command.agent_state),
+            forked_from=forked_from,
+        )
+        with self.bases.slot(command.workflow_id) as slot:
+            base = self._base(slot)
+            self._check_expected(command, slot, base)
+            snapshot = take(fields, self._kit.packer, base.snapshot, command.append_only)
+            base = self._check_size(command.workflow_id, base, snapshot.size + subject.size)
+            draft = self._draft(subject, base, snapshot)
+            if draft is None:
+                return self._repeat(slot, base, on_done)
+            if draft.due and command.append_only and self._is_broken(command, fields, snapshot):
+                snapshot = take(fields, self._kit.packer, base.snapshot)
+                draft = self._draft(subject, base, snapshot) or draft
+            ticket = Ticket(draft.commit, base.lineage, draft.id, on_done)
+            self._submit(slot, ticket, draft.base)
+            if draft.due:
+                self._housekeeper.owe(KeyframeJob(draft.due, snapshot, ticket))
+        return ticket
+
+    def append(
+        self,
+        commands: Sequence[AppendEvent],
+        on_done: OnDone | None = None,
+        transitions: tuple[Transition, ...] = (),
+    ) -> Ticket:
+        """Queue events of one workflow as one commit; the result are the events."""
+        plain = [self._kit.packer.unpack(self._kit.packer.pack(dict(command.data))) for command in commands]
+        with self.bases.slot(commands[0].workflow_id) as slot:
+            base = self._base(slot, is_head_enough=True)
+            now = self._kit.clock.now()
+            events, records = _chained(commands, plain, base.head, now)
+            last = records[-1]
+            head = replace(base.head, event_seq=last.seq, event_hash=last.hash)
+            commit = Commit(slot.workflow_id, base.head, events=tuple(records), transitions=transitions)
+            revive = self._kit.registry.revive
+            result = [replace(event, data=revive(event.data)) for event in events]
+            return self._submit(
+                slot, Ticket(commit, base.lineage, result, on_done), replace(base, head=head)
+            )
+
+    def warm(self, workflow_id: str) -> None:
+        """Read the base of a workflow if it is not remembered."""
+        with self.bases.slot(workflow_id) as slot:
+            self._base(slot)
+
+    def _pack(self, state: Mapping[str, Any] | None) -> bytes | None:
+        return None if state is None else self._kit.packer.pack(dict(state))
+
+    def _base(self, slot: Slot, *, is_head_enough: bool = False) -> Base:
+        """Answer what to build on, read from the store where it is not remembered or has failed."""
+        base = slot.base
+        if base is not None and base.sound and (is_head_enough or not base.is_stub):
+            return base
+        if slot.pending is not None:
+            self._queue.settle(slot.pending)
+            slot.pending = None
+        if is_head_enough:
+            slot.base = Base(self._kit.store.head(slot.workflow_id), Lineage(), is_stub=True)
+            return slot.base
+        loaded = load_base(self._kit, slot.workflow_id)
+        slot.base = loaded.base
+        if loaded.owed is not None:
+            self._housekeeper.owe(loaded.owed)
+        return loaded.base
+
+    def _check_expected(self, command: CreateCheckpoint, slot: Slot, base: Base) -> None:
+        expected = command.expected_sequence
+        if expected is not None and expected != base.head.sequence:
+            slot.base = None
+            raise CheckpointConflictError(
+                f"the last checkpoint is {base.head.sequence}, not {expected}",
+                place=command.workflow_id,
+                hint="Load the latest state, apply your change to it and try again.",
+            )
+
+    def _check_size(self, workflow_id: str, base: Base, size_bytes: int) -> Base:
+        """Refuse a state above the limit; warn above the mark, again each time it has doubled."""
+        if size_bytes > self._kit.limit_bytes:
+            raise StateTooLargeError(
+                f"the state has {size_bytes} bytes, the limit is {self._kit.limit_bytes}",
+                place=workflow_id,
+                hint="Keep large data outside and store references, or raise limit_bytes.",
+            )
+        if size_bytes <= self._kit.warn_bytes or size_bytes < 2 * base.warned_bytes:
+            return base
+        warnings.warn(
+            f"the state of {workflow_id} has {size_bytes} bytes (warning above {self._kit.warn_bytes}, "
+            f"limit {self._kit.limit_bytes})",
+            StateSizeWarning,
+            stacklevel=4,
+        )
+        return replace(base, warned_bytes=size_bytes)
+
+    def _draft(self, subject: Subject, base: Base, snapshot: Snapshot) -> Draft | None:
+        """Work out the next checkpoint; None if it would only repeat the last one."""
+        if base.snapshot is None:
+            return Drafting(self._kit, subject, base, snapshot).whole()
+        ops = changes(base.snapshot, snapshot, self._kit.packer)
+        is_repeated = not ops and base.id is not None and subject.fingerprint == base.fingerprint
+        if is_repeated and not subject.command.force:
+            return None
+        return Drafting(self._kit, subject, base, snapshot).change(ops)
+
+    def _repeat(self, slot: Slot, base: Base, on_done: OnDone | None) -> Ticket:
+        """Answer the checkpoint before, which may still be on its way."""
+        # An empty commit in the same lineage is told the outcome of those before it.
+        ticket = Ticket(Commit(slot.workflow_id, base.head), base.lineage, base.id, on_done)
+        if slot.pending is not None and not slot.pending.done:
+            return self._submit(slot, ticket, base)
+        ticket.done = True
+        if on_done is not None:
+            on_done(ticket)
+        return ticket
+
+    def _is_broken(self, command: CreateCheckpoint, fields: Mapping[str, Any], snapshot: Snapshot) -> bool:
+        broken = promise_broken(command.append_only, fields, snapshot, self._kit.packer)
+        if broken:
+            warnings.warn(
+                f"declared append-only but changed otherwise: {', '.join(broken)} of {command.workflow_id}. "
+                "Checkpoints since the last keyframe may lack such changes; this one has them.",
+                PromiseBrokenWarning,
+                stacklevel=4,
+            )
+        return bool(broken)
+
+    def _submit(self, slot: Slot, ticket: Ticket, following: Base) -> Ticket:
+        self._queue.submit(ticket)
+        slot.pending = ticket
+        slot.base = following
+        return ticket
+
+
+def _chained(
+    commands: Sequence[AppendEvent], plain: Sequence[dict[str, Any]], head: Head, now: datetime
+) -> tuple[list[Event], list[EventRecord]]:
+    """Make the events that follow a head, each hashed onto the one before."""
+    events, records = [], []
+    previous = head.event_hash
+    for seq, (command, data) in enumerate(zip(commands, plain, strict=True), start=head.event_seq + 1):
+        event = Event(
+            seq=seq,
+            timestamp=now,
+            type=command.type,
+            workflow_id=command.workflow_id,
+            agent=command.agent_id,
+            step_id=command.step_id,
+            parent_id=command.parent_id,
+            cp_seq=command.cp_seq,
+            cost=command.cost,
+            data=data,
+        )
+        record = encode_event(event, previous)
+        previous = record.hash
+        records.append(record)
+        events.append(replace(event, hash=record.hash))
+    return events, records

@@ -1,0 +1,66 @@
+"""Exit codes, and which error ends with which. Stable: scripts rely on them; new ones may be added."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """What the command line tells its caller at the end."""
+
+    DONE = 0
+    UNEXPECTED = 1
+    USAGE = 2
+    PARTIAL = 3
+    NOT_FOUND = 4
+    DIFFERENT = 5
+    NO_STORE = 10
+    LOCKED = 11
+    UNREACHABLE = 13
+    CORRUPT = 20
+    NOTHING_VALID = 30
+    REFUSED = 31
+    OTHER_FORMAT = 40
+    INTERRUPTED = 130
+    PIPE_CLOSED = 141
+    TERMINATED = 143
+
+
+#: By the stable code of an error.
+EXIT_OF_ERROR: Mapping[str, Exit] = {
+    "checkpoint_error": Exit.UNEXPECTED,
+    "checkpoint_write_failed": Exit.UNEXPECTED,
+    "disk_full": Exit.UNEXPECTED,
+    "permission_denied": Exit.UNREACHABLE,
+    "atomic_rename_failed": Exit.UNEXPECTED,
+    # Somebody else writes at this moment: the remedy is that of a lock, to try again.
+    "checkpoint_conflict": Exit.LOCKED,
+    "state_too_large": Exit.UNEXPECTED,
+    "unsupported_type": Exit.UNEXPECTED,
+    "unstorable_value": Exit.UNEXPECTED,
+    "store_read_only": Exit.UNREACHABLE,
+    "store_closed": Exit.UNEXPECTED,
+    "checkpoint_read_failed": Exit.UNREACHABLE,
+    "checkpoint_not_found": Exit.NOT_FOUND,
+    "checkpoint_corrupt": Exit.CORRUPT,
+    "checksum_mismatch": Exit.CORRUPT,
+    "store_not_found": Exit.NO_STORE,
+    "store_locked": Exit.LOCKED,
+    "recovery_failed": Exit.UNEXPECTED,
+    "no_valid_checkpoint": Exit.NOTHING_VALID,
+    "event_replay_failed": Exit.UNEXPECTED,
+    "state_reconstruction_failed": Exit.CORRUPT,
+    "handler_not_found": Exit.NOT_FOUND,
+    "schema_error": Exit.OTHER_FORMAT,
+    "unsupported_version": Exit.OTHER_FORMAT,
+    "migration_failed": Exit.OTHER_FORMAT,
+    "invalid_state": Exit.UNEXPECTED,
+    "invalid_id": Exit.USAGE,
+    "invalid_config": Exit.USAGE,
+}
+
+
+def exit_of(code: str) -> Exit:
+    """Name the exit of an error by its code; one that is not known here is unexpected."""
+    return EXIT_OF_ERROR.get(code, Exit.UNEXPECTED)

@@ -1,0 +1,167 @@
+"""The command `holdfast`: its commands by name, loaded when called, and the options that all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import click
+
+from holdfast.cli.output import Output, safe
+
+DEFAULT_STORE = ".holdfast"
+HELP_WIDTH = 80
+
+#: Module and summary of each command. The summaries stand here too, so that help loads no command.
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "demo": ("demo", "Kill a team of agents half-way and carry its work on."),
+    "diff": ("diff", "Show what changed between two checkpoints."),
+    "doctor": ("doctor", "Examine the store, its disk and this installation."),
+    "init": ("init", "Make a new, empty store."),
+    "list": ("listing", "List workflows, or the checkpoints of one."),
+    "prune": ("prune", "Remove checkpoints that need not be kept."),
+    "show": ("show", "Show one checkpoint: what it is, and its state."),
+    "validate": ("validate", "Check that checkpoints are what was committed."),
+    "version": ("version", "Tell the versions of Holdfast and what it uses."),
+}
+
+_META = "holdfast."
+#: No more names than these are compared to find out what a typing error meant.
+_NAMES_COMPARED_MAX = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What one call of the command line was told by the options that every command takes."""
+
+    store: str = DEFAULT_STORE
+    #: True if a store was named, by flag or by environment.
+    store_given: bool = False
+    output: Output = Output()
+
+    @classmethod
+    def of(cls, context: click.Context) -> Call:
+        """Read the options given before and after the command; the later one wins."""
+        given = {name.removeprefix(_META): value for name, value in context.meta.items() if name.startswith(_META)}
+        output = Output(given.get("json", False), given.get("quiet", False), given.get("color", "auto"))
+        store = given.get("store")
+        return cls(store or DEFAULT_STORE, store is not None, output)
+
+
+def _remember(context: click.Context, option: click.Parameter, value: Any) -> None:
+    """Keep what was given; an option left out after the command does not undo the one before it."""
+    if value is not None and value is not False:
+        context.meta[f"{_META}{option.name}"] = value
+
+
+def _common_options(*, outer: bool) -> list[click.Parameter]:
+    """Make the shared options. Only the outer ones read the environment, or it would win over a flag."""
+    return [
+        click.Option(
+            ["--store"],
+            metavar="URL",
+            envvar="HOLDFAST_STORE" if outer else None,
+            help=f"Folder or URL of the store. [env: HOLDFAST_STORE; default: {DEFAULT_STORE}]",
+            callback=_remember,
+            expose_value=False,
+        ),
+        click.Option(
+            ["--json"], is_flag=True, help="Print JSON, errors too.", callback=_remember, expose_value=False
+        ),
+        click.Option(
+            ["--color"],
+            type=click.Choice(["auto", "always", "never"]),
+            help="When to use colour. [default: auto]",
+            callback=_remember,
+            expose_value=False,
+        ),
+        click.Option(
+            ["--quiet", "-q"],
+            is_flag=True,
+            help="Print data only, no remarks.",
+            callback=_remember,
+            expose_value=False,
+        ),
+    ]
+
+
+class StoreCommand(click.Command):
+    """A command with the shared options after its own, whose function is given the `Call` first."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.params.extend(_common_options(outer=False))
+
+    def invoke(self, context: click.Context) -> Any:
+        assert self.callback is not None
+        return context.invoke(self.callback, Call.of(context), **context.params)
+
+
+class Commands(click.Group):
+    """A group that knows its commands by name and imports one only to run it."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module = import_module(f"holdfast.cli.{COMMANDS[name][0]}")
+        found: click.Command = module.command
+        return found
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            raise click.UsageError(f"no such command: {name}{did_you_mean(name, COMMANDS)}", context)
+        return super().resolve_command(context, args)
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+
+
+def did_you_mean(typed: str, names: Iterable[str]) -> str:
+    """Answer `; did you mean X?`, or nothing where no name is close."""
+    from difflib import get_close_matches
+    from itertools import islice
+
+    close = get_close_matches(typed, list(islice(names, _NAMES_COMPARED_MAX)), n=3, cutoff=0.6)
+    return f"; did you mean {' or '.join(map(safe, close))}?" if close else ""
+
+
+def _print_version(context: click.Context, option: click.Parameter, value: bool) -> None:
+    if value and not context.resilient_parsing:
+        from holdfast import __version__
+
+        click.echo(f"holdfast {__version__}")
+        context.exit()
+
+
+holdfast = Commands(
+    name="holdfast",
+    help="""Durable checkpoints for multi-agent workflows.
+
+    \b
+    Start with:
+      holdfast demo
+      holdfast --store .holdfast list
+    """,
+    params=[
+        *_common_options(outer=True),
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            help="Print the version and stop.",
+            callback=_print_version,
+            expose_value=False,
+        ),
+    ],
+    context_settings={"max_content_width": HELP_WIDTH, "help_option_names": ["-h", "--help"]},
+    no_args_is_help=True,
+)

@@ -1,0 +1,122 @@
+"""The way in: run a command, and turn whatever goes wrong into one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Sequence
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+from holdfast.cli.exits import Exit, exit_of
+from holdfast.cli.group import holdfast
+from holdfast.cli.output import json_text, safe, wants_color
+from holdfast.domain.errors import CheckpointError
+
+DEBUG_VARIABLE = "HOLDFAST_DEBUG"
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command line and answer its exit code."""
+    argv = list(sys.argv[1:] if args is None else args)
+    if args is None:
+        signal.signal(signal.SIGTERM, _terminate)
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a letter is no reason to fail.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = _show_warning
+            return _run(argv)
+    except BrokenPipeError:
+        return _leave_pipe()
+
+
+def _run(argv: list[str]) -> int:
+    try:
+        with holdfast.make_context("holdfast", argv) as context:
+            holdfast.invoke(context)
+        sys.stdout.flush()
+        return Exit.DONE
+    except click.exceptions.Exit as leave:
+        sys.stdout.flush()
+        return leave.exit_code
+    except BrokenPipeError:
+        raise
+    except (KeyboardInterrupt, click.Abort):
+        _report(argv, "interrupted", "interrupted", Exit.INTERRUPTED)
+        return Exit.INTERRUPTED
+    except CheckpointError as error:
+        return _report(argv, error.code, error.message, exit_of(error.code), error.place, error.hint)
+    except click.ClickException as error:
+        return _report(argv, "wrong_usage", error.format_message(), Exit.USAGE, hint=_usage_hint(error))
+    except Exception as error:
+        return _report_unexpected(argv, error)
+
+
+def _report(argv: list[str], code: str, message: str, leave: Exit, place: str = "", hint: str = "") -> int:
+    """Say what went wrong on standard error, for people or for programs."""
+    if "--json" in argv:
+        fields = {"message_type": "exit_error", "code": code, "exit_code": int(leave), "message": message}
+        click.echo(json_text({**fields, "place": place, "hint": hint}), err=True)
+        return leave
+    colored = wants_color(sys.stderr, _color_in(argv), os.environ)
+    for label, text in (("error:", message), ("   at:", place), (" hint:", hint)):
+        if text:
+            shown = click.style(label, fg="red", bold=True) if label == "error:" else label
+            click.echo(f"{shown} {safe(text)}", err=True, color=colored)
+    return leave
+
+
+def _color_in(argv: list[str]) -> str:
+    """Find the last --color given; the parser may have failed before it came to it."""
+    choice = "auto"
+    for at, word in enumerate(argv):
+        if word == "--color" and argv[at + 1 : at + 2]:
+            choice = argv[at + 1]
+        elif word.startswith("--color="):
+            choice = word.partition("=")[2]
+    return choice if choice in ("always", "never") else "auto"
+
+
+def _usage_hint(error: click.ClickException) -> str:
+    context = getattr(error, "ctx", None)
+    return f"See `{context.command_path} --help`." if context is not None else ""
+
+
+def _report_unexpected(argv: list[str], error: Exception) -> int:
+    """Tell of a mistake of ours without burying the reader in it."""
+    if os.environ.get(DEBUG_VARIABLE):
+        raise error
+    said = f"unexpected failure ({type(error).__name__}: {error})"
+    hint = f"This is a defect of Holdfast, not of your data. {DEBUG_VARIABLE}=1 shows where."
+    return _report(argv, "unexpected", said, Exit.UNEXPECTED, hint=hint)
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: object = None,
+    line: str | None = None,
+) -> None:
+    click.echo(f"warning: {safe(message)}", err=True)
+
+
+def _leave_pipe() -> int:
+    """End quietly when the reader of our output has gone, as `head` does."""
+    # Python flushes at exit once more, and would complain into the closed pipe.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return Exit.PIPE_CLOSED
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    """Unwind on SIGTERM, so that temporary folders and children are cleaned up."""
+    raise SystemExit(Exit.TERMINATED)

@@ -1,0 +1,42 @@
+"""Operating system errors in our words."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from holdfast.adapters.filesystem.faults import reading, writing
+from holdfast.adapters.filesystem.journal import JournalPoisoned
+from holdfast.domain.errors import (
+    CheckpointCorruptError,
+    CheckpointReadError,
+    CheckpointWriteError,
+    DiskFullError,
+    PermissionDeniedError,
+)
+
+
+@pytest.mark.parametrize(
+    "error, kind",
+    [
+        (OSError(errno.ENOSPC, "full"), DiskFullError),
+        (OSError(errno.EDQUOT, "quota"), DiskFullError),
+        (OSError(errno.EACCES, "no"), PermissionDeniedError),
+        (OSError(errno.EROFS, "ro"), PermissionDeniedError),
+        (OSError(errno.EIO, "io"), CheckpointWriteError),
+        (JournalPoisoned("sync failed"), CheckpointWriteError),
+    ],
+)
+def test_what_fails_while_writing(error, kind):
+    with pytest.raises(kind) as caught, writing("here"):
+        raise error
+    assert caught.value.place == "here" and caught.value.hint and caught.value.__cause__ is error
+
+
+@pytest.mark.parametrize(
+    "code, kind", [(errno.ELOOP, CheckpointCorruptError), (errno.EIO, CheckpointReadError)]
+)
+def test_what_fails_while_reading(code, kind):
+    with pytest.raises(kind), reading("here"):
+        raise OSError(code, "said")

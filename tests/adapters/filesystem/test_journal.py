@@ -1,0 +1,196 @@
+"""The journal: redo after a crash, damage told from a torn tail, a failed sync never trusted."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.frame import Kind, Operation
+from holdfast.adapters.filesystem.journal import FOLDER, Journal, JournalPoisoned, generation_of, ring_path
+from holdfast.adapters.filesystem.ring import DATA_START, SLOT_BYTES
+
+CAPACITY = 8192
+
+
+class FailingDisk(Disk):
+    fail_sync = False
+
+    def sync(self, handle):
+        if self.fail_sync:
+            raise OSError(errno.EIO, "sync failed")
+        super().sync(handle)
+
+
+@pytest.fixture
+def disk(tmp_path):
+    disk = FailingDisk(str(tmp_path))
+    disk.make_folder(FOLDER)
+    return disk
+
+
+def open_journal(disk, redone=None, capacity=CAPACITY):
+    journal = Journal(disk, capacity)
+    journal.open((redone if redone is not None else []).extend)
+    return journal
+
+
+def write(data=b"x"):
+    return [Operation(Kind.WRITE, "f", 0, data)]
+
+
+def commit(journal, data=b"x"):
+    with journal.locked():
+        journal.catch_up()
+        frame = journal.append(write(data))
+    journal.sync(frame)
+    return frame
+
+
+def test_what_was_not_settled_is_redone(disk):
+    journal = open_journal(disk)
+    frames = [commit(journal, bytes([n])) for n in range(3)]
+    journal.release()
+    redone: list = []
+    again = open_journal(disk, redone)
+    assert [f.payload for f in redone] == [f.payload for f in frames] and again.damage is None
+    assert again.settled == again.end == frames[-1].end
+    again.release()
+
+
+def test_nothing_is_redone_while_another_process_lives(disk):
+    first, redone = open_journal(disk), []
+    commit(first)
+    second = open_journal(disk, redone)
+    assert redone == [] and second.token == first.token + 1
+    second.release()
+    first.release()
+
+
+def test_two_processes_read_each_other(disk):
+    one, two = open_journal(disk), open_journal(disk)
+    commit(one, b"from one")
+    commit(two, b"from two")
+    _, frames = one.catch_up()
+    assert [f.operations()[0].data for f in frames] == [b"from two"]
+    assert one.end == two.end and one.chain == two.chain
+    one.release()
+    two.release()
+
+
+def test_a_flip_in_a_durable_frame_is_damage(disk):
+    journal = open_journal(disk)
+    for n in range(3):
+        commit(journal, bytes([n]))
+    disk.write(journal.ring.handle, b"\xff", DATA_START + 100)
+    journal.release()
+    again = open_journal(disk)
+    assert again.damage is not None and again.damage.lsn == 0 and again.damage.durable > 0
+    assert again.generation == 2
+    again.release()
+
+
+def test_a_torn_tail_is_not_damage(disk):
+    journal = open_journal(disk)
+    kept = commit(journal)
+    with journal.locked():
+        journal.append(write(b"never synced"))
+    disk.write(journal.ring.handle, bytes(64), DATA_START + kept.end + 40)
+    journal.release()
+    again = open_journal(disk)
+    assert again.damage is None and again.end == kept.end
+    again.release()
+
+
+def test_a_ring_without_superblocks_is_damage_and_kept(disk, tmp_path):
+    journal = open_journal(disk)
+    commit(journal)
+    for slot in range(2):
+        disk.write(journal.ring.handle, b"\xff" * 8, slot * SLOT_BYTES)
+    journal.release()
+    again = open_journal(disk)
+    assert again.damage is not None and again.generation > 1
+    assert (tmp_path / FOLDER / "damaged-000001").exists()
+    again.release()
+
+
+def test_after_a_failed_sync_only_the_durable_goes_on_in_a_new_ring(disk):
+    journal = open_journal(disk)
+    kept = commit(journal, b"kept")
+    disk.fail_sync = True
+    with pytest.raises(OSError):
+        commit(journal, b"in doubt")
+    disk.fail_sync = False
+    commit(journal, b"next")
+    assert journal.generation == 2
+    journal.release()
+    redone: list = []
+    open_journal(disk, redone).release()
+    assert [f.operations()[0].data for f in redone] == [b"kept", b"next"]
+    assert redone[1].lsn == kept.end
+
+
+def test_who_waits_on_a_failed_sync_is_told_too(disk):
+    one, two = open_journal(disk), open_journal(disk)
+    with one.locked():
+        first = one.append(write(b"one"))
+    with two.locked():
+        two.catch_up()
+        second = two.append(write(b"two"))
+    disk.fail_sync = True
+    with pytest.raises(OSError):
+        one.sync(first)
+    disk.fail_sync = False
+    with pytest.raises(JournalPoisoned):
+        two.sync(second)
+    one.release()
+    two.release()
+
+
+def test_the_last_one_out_gives_the_space_back(disk):
+    one, two = open_journal(disk), open_journal(disk)
+    one.close(shrink=True)
+    assert disk.size(two.ring.handle) == DATA_START + CAPACITY
+    two.close(shrink=True)
+    assert disk.file_size(ring_path(1)) == DATA_START
+
+
+def test_another_size_gets_another_ring(disk):
+    journal = open_journal(disk)
+    commit(journal)
+    journal.release()
+    again = open_journal(disk, capacity=2 * CAPACITY)
+    assert again.ring.capacity == 2 * CAPACITY and disk.file_size(ring_path(1)) is None
+    again.release()
+
+
+def test_a_sleeper_that_missed_a_lap_starts_at_the_settled_point(disk):
+    busy, sleeper = open_journal(disk), open_journal(disk)
+    for n in range(200):
+        frame = commit(busy, b"%03d" % n)
+        busy.settle(frame.end, frame.digest)
+    last = commit(busy, b"last")
+    forget, frames = sleeper.catch_up()
+    assert forget and [f.digest for f in frames] == [last.digest]
+    busy.release()
+    sleeper.release()
+
+
+def test_room_is_what_is_not_settled(disk):
+    journal = open_journal(disk)
+    half = write(bytes(CAPACITY // 2))
+    assert journal.room_for(half)
+    commit(journal, half[0].data)
+    assert not journal.room_for(half)
+    frame = journal.frames_since_settled()[-1]
+    journal.settle(frame.end, frame.digest)
+    assert journal.room_for(half)
+    with pytest.raises(OSError, match="journal_bytes"):
+        journal.room_for(write(bytes(CAPACITY)))
+    journal.release()
+
+
+@pytest.mark.parametrize("name, generation", [("ring-000012", 12), ("ring-000001.tmp", None), ("lock", None)])
+def test_rings_are_known_by_their_names(name, generation):
+    assert generation_of(name) == generation

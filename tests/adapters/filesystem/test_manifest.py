@@ -1,0 +1,93 @@
+"""Manifest lines: read back as written, and a wrong one is never believed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.adapters.filesystem.manifest import (
+    LATEST_MAX,
+    Manifest,
+    ManifestDamaged,
+    entry_line,
+    header_line,
+    keyframe_line,
+    latest_json,
+    parse,
+    transition_line,
+)
+from holdfast.domain.record import Entry, KeyframeEntry, Transition
+
+text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+entries = st.builds(
+    Entry,
+    st.integers(1, 10**6),
+    text,
+    text,
+    text,
+    text,
+    parent=st.integers(0, 10**6),
+    group=st.integers(0, 99),
+    length=st.integers(0, 99),
+    stage=st.none() | text,
+    phase=st.none() | st.integers(),
+    blobs=st.lists(text, max_size=2).map(tuple),
+    pinned=st.booleans(),
+    pruned=st.booleans(),
+)
+
+
+@given(entries, st.integers(0, 2**40))
+def test_an_entry_is_read_back(entry, offset):
+    manifest = parse(header_line("wf") + entry_line(entry, offset))
+    assert manifest.entries == {entry.sequence: entry} and manifest.offsets == {entry.sequence: offset}
+
+
+def some_manifest():
+    manifest = Manifest("WF \u2028 odd")
+    for sequence in (1, 2, 3):
+        manifest.entries[sequence] = Entry(sequence, f"u{sequence}", "t", "agent_start", "c", sequence - 1)
+        manifest.offsets[sequence] = sequence * 10
+    manifest.keyframes[1] = KeyframeEntry(1, "a" * 64, 7, "json.zst", ("b" * 64,))
+    return manifest
+
+
+def test_a_manifest_written_anew_says_the_same():
+    assert parse(some_manifest().lines()) == some_manifest()
+
+
+def test_the_last_status_counts():
+    lines = some_manifest().lines()
+    lines += transition_line(Transition(2, "failed", 1)) + transition_line(Transition(2, "recovering", 1))
+    lines += transition_line(Transition(99, "failed"))
+    entry = parse(lines).entries[2]
+    assert (entry.status, entry.retry_count) == ("recovering", 1)
+
+
+def test_every_flipped_bit_is_found():
+    lines = (
+        header_line("wf") + keyframe_line(KeyframeEntry(1, "a" * 64, 7)) + transition_line(Transition(1, "x"))
+    )
+    for bit in range(len(lines) * 8):
+        broken = bytearray(lines)
+        broken[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(ManifestDamaged):
+            parse(bytes(broken))
+
+
+def test_a_cut_line_is_found():
+    lines = some_manifest().lines()
+    with pytest.raises(ManifestDamaged):
+        parse(lines[:-1])
+    with pytest.raises(ManifestDamaged):
+        parse(lines.partition(b"\n")[2])
+
+
+def test_the_latest_workflows_are_kept_newest_first():
+    first = latest_json(b"not json", {"a": Entry(1, "u", "2026-01-01", "t", "c")})
+    many = {f"w{n}": Entry(n, "u", f"2026-02-{n:04d}", "t", "c") for n in range(LATEST_MAX + 5)}
+    rows = json.loads(latest_json(first, many))["workflows"]
+    assert len(rows) == LATEST_MAX and rows[0]["workflow_id"] == f"w{LATEST_MAX + 4}"

@@ -1,0 +1,70 @@
+"""The overlay: readers see files as they will be, whatever has been applied so far."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.adapters.filesystem.apply import Applier
+from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.frame import HEADER_BYTES, Frame, Kind, Operation
+from holdfast.adapters.filesystem.overlay import Files, Overlay
+
+
+def frame(end):
+    return Frame(end - HEADER_BYTES, 0, 1, b"", b"d%d" % end, b"")
+
+
+@pytest.fixture
+def disk(tmp_path):
+    return Disk(str(tmp_path))
+
+
+def operations():
+    write = st.builds(
+        Operation, st.just(Kind.WRITE), st.just("a/f"), st.integers(0, 30), st.binary(min_size=1, max_size=20)
+    )
+    whole = st.builds(Operation, st.just(Kind.REPLACE), st.just("a/f"), st.just(0), st.binary(max_size=20))
+    return st.lists(st.one_of(write, whole, st.just(Operation(Kind.UNLINK, "a/f"))), min_size=1, max_size=6)
+
+
+@settings(max_examples=150)
+@given(operations(), st.integers(0, 6), st.integers(0, 25), st.none() | st.integers(0, 25))
+def test_laid_over_equals_applied(tmp_path_factory, listed, applied, offset, length):
+    reference, partly = (Disk(str(tmp_path_factory.mktemp(n))) for n in ("whole", "part"))
+    Applier(reference).apply(listed)
+    Applier(partly).apply(listed[:applied])
+    overlay = Overlay()
+    for index, operation in enumerate(listed):
+        overlay.add(frame(8 * index + 8), [operation])
+    seen, truth = Files(partly, overlay), Files(reference, Overlay())
+    assert seen.size("a/f") == truth.size("a/f")
+    assert seen.read("a/f") == truth.read("a/f")
+    assert seen.read("a/f", offset, length) == truth.read("a/f", offset, length)
+    assert seen.list_folder("a") == truth.list_folder("a")
+
+
+def test_dropping_forgets_only_what_the_files_hold(disk):
+    overlay = Overlay()
+    overlay.add(frame(8), [Operation(Kind.WRITE, "f", 0, b"one")])
+    overlay.add(frame(16), [Operation(Kind.WRITE, "f", 3, b"two")])
+    overlay.drop(8)
+    assert [operation.data for operation in overlay.of("f")] == [b"two"]
+    assert [end for end, _, _ in overlay.through(16)] == [16]
+    overlay.clear()
+    assert overlay.paths() == []
+
+
+def test_folders_of_pending_files_are_listed(disk):
+    overlay = Overlay()
+    overlay.add(frame(8), [Operation(Kind.WRITE, "checkpoints/ab/wf/manifest.jsonl", 0, b"x")])
+    files = Files(disk, overlay)
+    assert files.list_folders("checkpoints") == ["ab"]
+    assert files.list_folders("checkpoints/ab") == ["wf"]
+    assert files.list_folder("checkpoints/ab/wf") == ["manifest.jsonl"]
+
+
+def test_a_file_that_is_not_there_is_none(disk):
+    files = Files(disk, Overlay())
+    assert files.read("nope") is None and files.size("nope") is None and files.list_folder("nope") == []

@@ -1,0 +1,57 @@
+"""Views made anew say what they said before."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.adapters.filesystem import layout
+from holdfast.adapters.filesystem.rebuild import read_sums, split_records
+from holdfast.adapters.filesystem.store import FilesystemStore
+from holdfast.domain.record import Commit, Transition
+from tests.adapters.filesystem import commits
+
+
+def test_status_and_removals_come_back_from_the_events(store, fill, root):
+    head = fill("wf", 3)
+    status = commits.event(
+        "wf",
+        4,
+        type="CHECKPOINT_STATUS",
+        cp_seq=2,
+        data={"status": "failed", "retry_count": 1, "pinned": True},
+    )
+    pruned = commits.event("wf", 5, type="CHECKPOINTS_PRUNED", data={"sequences": [1, 77]})
+    transition = Transition(2, "failed", 1, pinned=True)
+    assert store.commit([Commit("wf", head, events=(status, pruned), transitions=(transition,))]) == [None]
+    store.settle()
+    (root / layout.workflow_folder("wf") / "manifest.jsonl").unlink()
+    first, second, _ = FilesystemStore.open(str(root), read_only=True).entries("wf")
+    assert first.pruned
+    assert (second.status, second.retry_count, second.pinned) == ("failed", 1, True)
+
+
+def test_a_keyframe_nobody_vouches_for_is_left_out(store, fill, root):
+    fill("wf", 1)
+    store.settle()
+    folder = root / layout.workflow_folder("wf")
+    (folder / layout.keyframe_name(7, "json")).write_bytes(b"{}")
+    (folder / "manifest.jsonl").unlink()
+    assert [k.sequence for k in FilesystemStore.open(str(root), read_only=True).keyframes("wf")] == [1]
+
+
+def test_a_record_with_a_payload_is_one_record():
+    first = commits.line(seq=1, payload={"len": 5}) + b"ab\ncd\n"
+    second = commits.line(seq=2)
+    found = list(split_records(first + second))
+    assert [(at, length) for at, length, _ in found] == [(0, len(first)), (len(first), len(second))]
+
+
+@pytest.mark.parametrize(
+    "rest", [b"{broken\n", b"[1]\n", b'{"seq":3}', b'{"seq":3,"payload":{"len":99}}\nshort\n']
+)
+def test_what_is_no_whole_record_ends_the_file(rest):
+    assert len(list(split_records(commits.line(seq=1) + rest))) == 1
+
+
+def test_sums_are_read_like_sha256sum_does():
+    assert read_sums(b"aa  f one\nbb  g\nnonsense\n") == {"f one": "aa", "g": "bb"}

@@ -1,0 +1,107 @@
+"""Settling: files first, then the superblock; a fault is survived and told."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.store import FilesystemStore
+from holdfast.domain.errors import CheckpointWriteError
+from tests.adapters.filesystem import commits
+from tests.adapters.filesystem.conftest import JOURNAL_BYTES
+
+
+class MoodyDisk(Disk):
+    """Refuses to sync view files while it is in a mood."""
+
+    moody = False
+
+    def open(self, path, *, write=False, create=False):
+        handle = super().open(path, write=write, create=create)
+        self.names = {**getattr(self, "names", {}), handle: path}
+        return handle
+
+    def sync(self, handle):
+        if self.moody and self.names[handle].endswith(".jsonl"):
+            raise OSError(errno.EIO, "view sync failed")
+        super().sync(handle)
+
+
+@pytest.fixture
+def disk(tmp_path):
+    return MoodyDisk(str(tmp_path / "store"))
+
+
+@pytest.fixture
+def moody(disk):
+    store = FilesystemStore.open("", disk=disk, journal_bytes=JOURNAL_BYTES, background=False)
+    yield store
+    disk.moody = False
+    store.close()
+
+
+def test_settling_moves_everything_to_plain_files(store, fill, root):
+    fill("wf", 5)
+    assert not list(root.glob("checkpoints/**/*.jsonl"))
+    store.settle()
+    (deltas,) = root.glob("checkpoints/**/*.deltas.jsonl")
+    assert deltas.read_bytes().count(b"\n") == 5
+
+
+def test_a_view_that_cannot_be_synced_keeps_the_journal(moody, disk):
+    commit = commits.checkpoint("wf", moody.head("wf"))
+    moody.commit([commit])
+    disk.moody = True
+    with pytest.raises(CheckpointWriteError):
+        moody.settle()
+    assert moody.head("wf") == commits.after(commit)
+    disk.moody = False
+    moody.settle()
+    assert len(list(moody.records("wf", 1, 1))) == 1
+
+
+def test_after_a_failed_sync_the_files_are_written_again(moody, disk, monkeypatch):
+    moody.commit([commits.checkpoint("wf", moody.head("wf"))])
+    disk.moody = True
+    with pytest.raises(CheckpointWriteError):
+        moody.settle()
+    disk.moody = False
+    written: list[str] = []
+    write = MoodyDisk.write
+    monkeypatch.setattr(
+        MoodyDisk, "write", lambda self, h, d, o: (written.append(self.names[h]), write(self, h, d, o))[1]
+    )
+    moody.settle()
+    assert any(name.endswith(".deltas.jsonl") for name in written)
+
+
+def test_the_thread_applies_and_settles_by_itself(root):
+    store = FilesystemStore.open(str(root), journal_bytes=JOURNAL_BYTES)
+    store.commit([commits.checkpoint("wf", store.head("wf"))])
+    settler = store._committer.settler
+    assert settler._thread is not None and settler._thread.is_alive()
+    store.close()
+    assert not settler._thread.is_alive()
+    assert list(root.glob("checkpoints/**/manifest.jsonl"))
+
+
+def test_closing_despite_a_fault_leaves_the_journal_to_the_next(moody, disk, tmp_path):
+    commit = commits.checkpoint("wf", moody.head("wf"))
+    moody.commit([commit])
+    disk.moody = True
+    moody.close()
+    again = FilesystemStore.open(str(tmp_path / "store"))
+    assert again.head("wf") == commits.after(commit)
+    again.close()
+
+
+def test_a_fault_in_the_thread_is_remembered_until_it_is_gone(moody, disk):
+    moody.commit([commits.checkpoint("wf", moody.head("wf"))])
+    disk.moody = True
+    moody._committer.settler._try(idle=True)
+    assert isinstance(moody._committer.settler.error, OSError)
+    disk.moody = False
+    moody._committer.settler._try(idle=True)
+    assert moody._committer.settler.error is None

@@ -1,0 +1,108 @@
+"""Reading back: what is missing or wrong is told, views are made anew."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.adapters.filesystem import layout, views
+from holdfast.adapters.filesystem.store import FilesystemStore
+from holdfast.domain.errors import CheckpointCorruptError, CheckpointNotFoundError, ChecksumMismatchError
+from holdfast.domain.record import Commit, Head
+from tests.adapters.filesystem import commits
+
+
+def test_a_deleted_manifest_is_made_anew(store, fill, root):
+    head = fill("wf", 3)
+    store.settle()
+    before = list(store.entries("wf"))
+    (root / layout.workflow_folder("wf") / "manifest.jsonl").unlink()
+    again = FilesystemStore.open(str(root), read_only=True)
+    assert list(again.entries("wf")) == before and again.head("wf") == head
+    assert list(again.workflows()) == ["wf"]
+    assert [entry.sequence for entry in again.keyframes("wf")] == [1]
+
+
+def test_a_damaged_manifest_is_made_anew(store, fill, root):
+    fill("wf", 3)
+    store.settle()
+    path = root / layout.workflow_folder("wf") / "manifest.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"agent_complete", b"agent_completE", 1))
+    again = FilesystemStore.open(str(root), read_only=True)
+    assert [entry.type for entry in again.entries("wf")] == ["agent_complete"] * 3
+
+
+def test_a_cut_delta_file_is_told(store, fill, root):
+    fill("wf", 3)
+    store.settle()
+    path = root / layout.workflow_folder("wf") / layout.deltas_name(1)
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(CheckpointCorruptError):
+        list(store.records("wf", 1, 3))
+    assert len(list(store.records("wf", 1, 2))) == 2
+
+
+def test_a_wrong_keyframe_is_never_returned(store, fill, root):
+    fill("wf", 1)
+    store.settle()
+    path = root / layout.workflow_folder("wf") / layout.keyframe_name(1, "json")
+    path.write_bytes(b"x" + path.read_bytes()[1:])
+    with pytest.raises(ChecksumMismatchError):
+        store.keyframe("wf", 1)
+    path.unlink()
+    with pytest.raises(CheckpointNotFoundError):
+        store.keyframe("wf", 1)
+    with pytest.raises(CheckpointNotFoundError):
+        store.keyframe("wf", 9)
+
+
+def test_a_damaged_last_event_is_told(store, fill, root):
+    fill("wf", 1)
+    store.settle()
+    (path,) = root.glob("events/*/wf/*.jsonl")
+    path.write_bytes(b"{not json\n")
+    with pytest.raises(CheckpointCorruptError, match="last event"):
+        FilesystemStore.open(str(root), read_only=True).head("wf")
+
+
+def test_a_workflow_of_events_only_is_listed(store):
+    store.commit([Commit("only-events", Head(), events=(commits.event("only-events", 1),))])
+    assert list(store.workflows()) == ["only-events"]
+    store.settle()
+    assert list(store.workflows()) == ["only-events"]
+
+
+def test_a_folder_that_holds_another_workflow_is_not_believed(store, fill, root):
+    fill("wf", 1)
+    store.settle()
+    (root / layout.workflow_folder("wf")).rename(root / layout.workflow_folder("wf").replace("wf", "fw"))
+    assert list(FilesystemStore.open(str(root), read_only=True).workflows()) == ["wf"]
+
+
+def test_a_large_file_is_mapped(store, monkeypatch):
+    monkeypatch.setattr(views, "_MAP_BYTES_MIN", 1000)
+    data = b"z" * 5000
+    store.commit([Commit("wf", Head(), blobs={commits.sha256(data): data})])
+    assert store.blob(commits.sha256(data)) == data
+    store.settle()
+    assert store.blob(commits.sha256(data)) == data
+
+
+def test_an_event_line_tells_its_sequence():
+    assert views.event_seq(b'{"seq":12,"ts":"x"}\n') == 12
+    assert views.event_seq(b"garbage\n") > 10**9
+
+
+@pytest.mark.parametrize("damage", [b"", b"x", None])
+def test_a_commit_mends_the_manifest_before_it_adds_to_it(store, fill, root, damage):
+    fill("wf", 3)
+    store.settle()
+    store.close()
+    path = root / layout.workflow_folder("wf") / "manifest.jsonl"
+    path.unlink() if damage is None else path.write_bytes(damage)
+    again = FilesystemStore.open(str(root), background=False)
+    commit = commits.checkpoint("wf", again.head("wf"))
+    assert again.commit([commit]) == [None]
+    again.close()
+    last = FilesystemStore.open(str(root), read_only=True)
+    assert [entry.sequence for entry in last.entries("wf")] == [1, 2, 3, 4]
+    assert len(list(last.records("wf", 1, 4))) == 4

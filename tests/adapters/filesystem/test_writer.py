@@ -1,0 +1,71 @@
+"""Drafts: offsets continue where the files will end, conflicts name both sides."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.adapters.filesystem import writer
+from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.frame import Kind, Operation
+from holdfast.adapters.filesystem.overlay import Files, Overlay
+from holdfast.adapters.filesystem.writer import Draft, Ends, Standing
+from holdfast.domain.errors import CheckpointConflictError, CheckpointNotFoundError
+from holdfast.domain.record import Commit, Head
+from tests.adapters.filesystem import commits
+
+
+@pytest.fixture
+def files(tmp_path):
+    return Files(Disk(str(tmp_path)), Overlay())
+
+
+@pytest.fixture
+def draft(files):
+    return Draft(files, Ends(files))
+
+
+def test_two_commits_of_one_group_follow_each_other(draft):
+    first = commits.checkpoint("wf", Head())
+    standing = draft.add(first, Standing(Head()))
+    second = commits.checkpoint("wf", standing.head)
+    draft.add(second, standing)
+    deltas = [op for op in draft.operations if op.path.endswith(".deltas.jsonl")]
+    assert [op.offset for op in deltas] == [0, len(first.record.data)]
+
+
+def test_another_head_is_a_conflict_that_names_both(draft):
+    with pytest.raises(CheckpointConflictError, match=r"expected checkpoint 0 and event 0.*found 7 and 0"):
+        draft.add(commits.checkpoint("wf", Head()), Standing(Head(sequence=7)))
+
+
+def test_events_never_go_back_to_an_older_file(draft):
+    late = Commit("wf", Head(), events=(commits.event("wf", 1, "2026-01-12T00:00:00Z"),))
+    standing = draft.add(late, Standing(Head()))
+    early = Commit("wf", standing.head, events=(commits.event("wf", 2, "2026-01-11T00:00:00Z"),))
+    assert draft.add(early, standing).events_name == "events_2026-01-12.jsonl"
+
+
+def test_a_blob_is_written_once_and_a_missing_one_is_told(draft):
+    data = b"b" * 100
+    sha256 = commits.sha256(data)
+    for n in range(2):
+        draft.add(Commit(f"w{n}", Head(), blobs={sha256: data}, needs=(sha256,)), Standing(Head()))
+    assert sum(op.data == data for op in draft.operations) == 1
+    with pytest.raises(CheckpointNotFoundError):
+        draft.add(Commit("w", Head(), needs=("f" * 64,)), Standing(Head()))
+
+
+def test_ends_follow_operations_and_are_bounded(files, monkeypatch):
+    monkeypatch.setattr(writer, "_REMEMBERED_FILES_MAX", 2)
+    ends = Ends(files)
+    ends.note(Operation(Kind.WRITE, "a", 5, b"xyz"))
+    assert ends.of("a") == 8
+    ends.note(Operation(Kind.REPLACE, "a", 0, b"x"))
+    assert ends.of("a") == 1
+    ends.note(Operation(Kind.UNLINK, "a"))
+    assert ends.of("a") == 0
+    for name in "bcd":
+        ends.note(Operation(Kind.WRITE, name, 0, b"x"))
+    assert ends.of("b") == 0
+    ends.clear()
+    assert ends.of("d") == 0

@@ -1,0 +1,60 @@
+"""A payload says how it was written, and is read back whatever way that was."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from holdfast.adapters.formats import Encoded, Formats, for_mode
+from holdfast.domain.errors import CheckpointCorruptError, ConfigError
+from tests.values import fingerprint, plain_trees
+
+EVERY_WAY = [Formats(*names, threshold_bytes=0) for names in product(["json", "msgpack", "cbor"], ["none", "zstd", "gzip"])]
+
+
+@given(plain_trees)
+def test_any_formats_read_what_any_other_wrote(plain: Any) -> None:
+    reader = Formats()
+    for formats in EVERY_WAY:
+        made = formats.encode(plain)
+        assert fingerprint(reader.decode(made.encoding, made.compression, made.data, made.raw_bytes)) == fingerprint(plain)
+
+
+def test_small_payloads_are_not_compressed() -> None:
+    small, large = {"a": "x" * 1_000}, {"a": "x" * 200_000}
+    assert Formats().encode(small) == Encoded("json", "none", b'{"a":"' + b"x" * 1_000 + b'"}', 1_008)
+    made = Formats().encode(large)
+    assert (made.compression, made.raw_bytes) == ("zstd", 200_008)
+    assert len(made.data) < 1_000
+
+
+def test_compression_that_does_not_help_is_left_out() -> None:
+    assert Formats("msgpack", threshold_bytes=0).encode([1, 2]).compression == "none"
+
+
+@pytest.mark.parametrize(("mode", "encoding"), [("default", "json"), ("performance", "msgpack"), ("compliance", "cbor")])
+def test_a_mode_chooses_the_encoding(mode: str, encoding: str) -> None:
+    assert for_mode(mode).encode([1]).encoding == encoding
+
+
+def test_the_suffix_names_encoding_and_compression() -> None:
+    assert Encoded("json", "none", b"", 0).suffix == "json"
+    assert Encoded("msgpack", "zstd", b"", 0).suffix == "msgpack.zst"
+    assert Encoded("cbor", "gzip", b"", 0).suffix == "cbor.gz"
+
+
+def test_a_payload_above_the_limit_is_refused() -> None:
+    made = Formats().encode(["x" * 200_000])
+    with pytest.raises(CheckpointCorruptError, match="limit"):
+        Formats(limit_bytes=100_000).decode(made.encoding, made.compression, made.data, made.raw_bytes)
+
+
+def test_unknown_names_are_refused() -> None:
+    for make in (lambda: Formats("xml"), lambda: Formats("json", "lzma"), lambda: for_mode("fastest")):
+        with pytest.raises(ConfigError):
+            make()
+    with pytest.raises(ConfigError):
+        Formats().decode("xml", "none", b"", 0)

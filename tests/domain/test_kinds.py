@@ -1,0 +1,130 @@
+"""Classes are recognised by their shape and come back without their constructors."""
+
+from __future__ import annotations
+
+from dataclasses import InitVar, dataclass, field
+from typing import Any, NamedTuple
+
+import msgspec
+import pydantic
+import pytest
+
+from holdfast.domain.errors import CheckpointSchemaError
+from holdfast.domain.kinds import kind_of
+from holdfast.domain.plain import TypeRegistry, to_plain
+from tests.values import Right
+
+
+def through(value: Any, *classes: type) -> Any:
+    types = TypeRegistry()
+    for cls in classes or (type(value),):
+        types.register(cls)
+    return types.revive(to_plain(value, types))
+
+
+@dataclass
+class Counted:
+    start: int
+    scale: InitVar[int] = 1
+    total: int = field(init=False, default=0)
+
+    def __post_init__(self, scale: int) -> None:
+        self.total = self.start * scale
+
+
+class Model(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="allow", populate_by_name=False)
+
+    name: str = pydantic.Field(alias="Name")
+    size: int = 1
+    _secret: list[int] = pydantic.PrivateAttr(default_factory=list)
+
+
+class Frozen(msgspec.Struct, frozen=True, kw_only=True):
+    a: int
+    b: Any = None
+
+
+class Checked(msgspec.Struct):
+    a: int
+
+    def __post_init__(self) -> None:
+        self.a += 1
+
+
+class Spot(NamedTuple):
+    x: int
+    y: int = 2
+
+
+def test_a_dataclass_returns_its_fields_without_running_its_constructor() -> None:
+    value = Counted(3, 5)
+    value.total += 1
+    assert through(value) == value
+
+
+def test_a_pydantic_model_returns_with_extras_private_parts_and_what_was_set() -> None:
+    value = Model.model_validate({"Name": "a", "more": [1, (2,)]})
+    value._secret.append(1)
+    back = through(value)
+    assert back == value
+    assert back.model_fields_set == {"name", "more"}
+    assert back.model_dump(exclude_unset=True) == value.model_dump(exclude_unset=True)
+    assert back._secret == [1]
+
+
+def test_a_root_model_returns() -> None:
+    class Names(pydantic.RootModel[list[str]]):
+        pass
+
+    assert through(Names(["a"])) == Names(["a"])
+
+
+def test_nested_models_return_with_their_classes() -> None:
+    class Outer(pydantic.BaseModel):
+        inner: Model
+
+    value = Outer(inner=Model(Name="a"))
+    back = through(value, Outer, Model)
+    assert back == value
+    assert type(back.inner) is Model
+
+
+def test_structs_return_frozen_ones_and_those_with_hooks_too() -> None:
+    assert through(Frozen(a=1, b=(2,))) == Frozen(a=1, b=(2,))
+    assert through(Checked(1)).a == 2
+
+
+def test_flags_return_by_value() -> None:
+    assert through(Right.READ | Right.WRITE) == Right.READ | Right.WRITE
+    assert through(Right(0)) == Right(0)
+
+
+@pytest.mark.parametrize("members", [{"x": 1}, {"x": 1, "y": 2}])
+def test_a_field_gained_since_is_filled_from_its_default(members: dict[str, Any]) -> None:
+    types = TypeRegistry()
+    types.register(Spot)
+    assert types.revive({"$hf": "obj", "t": "Spot", "v": members}) == Spot(1, 2)
+
+
+@pytest.mark.parametrize("cls", [Spot, Counted, Frozen])
+def test_a_missing_or_unknown_field_is_an_error_that_names_it(cls: type) -> None:
+    types = TypeRegistry()
+    types.register(cls)
+    with pytest.raises(CheckpointSchemaError):
+        types.revive({"$hf": "obj", "t": cls.__name__, "v": {}})
+    with pytest.raises(CheckpointSchemaError, match="'zzz'"):
+        types.revive({"$hf": "obj", "t": cls.__name__, "v": {"zzz": 1, "x": 1, "start": 1, "a": 1}})
+
+
+def test_a_pydantic_field_gained_since_is_filled_from_its_default() -> None:
+    types = TypeRegistry()
+    types.register(Model)
+    assert types.revive({"$hf": "obj", "t": "Model", "v": {"name": "a"}}) == Model(Name="a")
+    with pytest.raises(CheckpointSchemaError):
+        types.revive({"$hf": "obj", "t": "Model", "v": {}})
+
+
+def test_other_classes_are_not_recognised() -> None:
+    assert kind_of(object) is None
+    assert kind_of(str) is None

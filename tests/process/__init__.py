@@ -1,0 +1,1 @@
+"""Real processes: killed, forked, many at once, without permission."""

@@ -1,0 +1,298 @@
+"""What runs in processes of its own: writers that are killed, and the loops that kill them.
+
+`python -m tests.process.children NAME JSON` runs one loop in a process without threads, so that it may
+fork, and prints its result as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.store import FilesystemStore
+from holdfast.domain.record import Head
+from tests.process import commits
+from tests.process.commits import Acknowledged
+
+KEPT_GROUPS = 2
+
+
+class Report:
+    """The writing end of a pipe; a line is written whole or not at all."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def say(self, word: str, workflow_id: str, number: int, rest: str = "") -> None:
+        os.write(self._handle, f"{word} {workflow_id} {number} {rest}".rstrip().encode() + b"\n")
+
+
+@dataclass(slots=True)
+class Child:
+    """A forked process that reports through a pipe and may be told to stop through another."""
+
+    pid: int
+    handle: int
+    stop_handle: int
+    buffer: bytes = b""
+    lines: list[str] = field(default_factory=list)
+
+    def read_line(self) -> str | None:
+        """The next line of the report, or None at its end."""
+        while b"\n" not in self.buffer:
+            data = os.read(self.handle, 65536)
+            if not data:
+                return None
+            self.buffer += data
+        line, _, self.buffer = self.buffer.partition(b"\n")
+        self.lines.append(line.decode())
+        return self.lines[-1]
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+    def stop(self) -> None:
+        """Ask it to finish: it closes its store and leaves."""
+        os.write(self.stop_handle, b".")
+
+    def end(self) -> int:
+        """Read the rest of the report and wait for the end; answers the exit status."""
+        while self.read_line() is not None:
+            pass
+        os.close(self.handle)
+        os.close(self.stop_handle)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def start(work: Callable[[Report, int], None]) -> Child:
+    """Fork a child that works, reports and ends; the second argument of `work` says when to stop."""
+    reading, writing = os.pipe()
+    stop_reading, stop_writing = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(writing)
+        os.close(stop_reading)
+        return Child(pid, reading, stop_writing)
+    os.close(reading)
+    os.close(stop_writing)
+    status = 1
+    try:
+        os.set_blocking(stop_reading, False)
+        work(Report(writing), stop_reading)
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def must_stop(handle: int) -> bool:
+    try:
+        return bool(os.read(handle, 1))
+    except BlockingIOError:
+        return False
+
+
+# -- writers ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a writer does until it is killed or told to stop."""
+
+    root: str
+    workflows: tuple[str, ...] = ("WF-0",)
+    journal_bytes: int = 65536
+    commits_max: int = 100_000
+    pad_bytes_max: int = 3000
+    keyframes: bool = False
+    prunes: bool = False
+    closes: bool = False
+    background: bool = True
+    writer: str = "w"
+
+
+def write_until_killed(plan: Plan, report: Report, stop: int, disk: Disk | None = None) -> None:
+    """Commit to each workflow in a thread of its own, telling about each commit once it is acknowledged."""
+    store = open_store(plan, disk)
+    if len(plan.workflows) == 1:
+        _write(plan, store, plan.workflows[0], report, stop)
+    else:
+        threads = [
+            threading.Thread(target=_write, args=(plan, store, workflow_id, report, stop))
+            for workflow_id in plan.workflows
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    store.close()
+
+
+def open_store(plan: Plan, disk: Disk | None = None) -> FilesystemStore:
+    return FilesystemStore.open(
+        plan.root, journal_bytes=plan.journal_bytes, background=plan.background, disk=disk
+    )
+
+
+def _write(plan: Plan, store: FilesystemStore, workflow_id: str, report: Report, stop: int) -> None:
+    rng = random.Random(workflow_id)
+    head = store.head(workflow_id)
+    for count in range(1, plan.commits_max + 1):
+        if must_stop(stop):
+            return
+        head = commit_next(
+            store, workflow_id, head, rng.randrange(plan.pad_bytes_max), plan.writer, report
+        )
+        _maintain(plan, store, workflow_id, head, report)
+        if plan.closes and count % 7 == 0:
+            store.close()
+            report.say("closed", workflow_id, head.sequence)
+            store = open_store(plan)
+            head = store.head(workflow_id)
+
+
+def commit_next(
+    store: FilesystemStore, workflow_id: str, head: Head, pad_bytes: int, writer: str, report: Report
+) -> Head:
+    """One commit, then the acknowledgement."""
+    commit = commits.make_commit(head, workflow_id, pad_bytes=pad_bytes, writer=writer)
+    (outcome,) = store.commit([commit])
+    if outcome is not None:
+        raise outcome
+    head = commits.head_after(commit)
+    report.say("ack", workflow_id, head.sequence, head.checksum)
+    return head
+
+
+def _maintain(plan: Plan, store: FilesystemStore, workflow_id: str, head: Head, report: Report) -> None:
+    """A keyframe at the start of each group, and a prune that keeps the last groups."""
+    group = commits.group_of(head.sequence)
+    if plan.keyframes and head.sequence == group:
+        store.put_keyframe(workflow_id, commits.make_keyframe(group))
+        report.say("keyframe", workflow_id, group)
+    oldest_kept = group - KEPT_GROUPS * commits.GROUP_SIZE
+    if plan.prunes and head.sequence == group and oldest_kept > 1:
+        report.say("pruning", workflow_id, oldest_kept)
+        store.remove(workflow_id, commits.prune_through(oldest_kept))
+        report.say("pruned", workflow_id, oldest_kept)
+
+
+# -- loops that kill -------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Result:
+    kills: int = 0
+    acknowledged: int = 0
+    reads: int = 0
+    violations: list[str] = field(default_factory=list)
+
+    def print(self) -> None:
+        sys.stdout.write(json.dumps({name: getattr(self, name) for name in self.__slots__}))
+
+
+def verify(root: str, told: Acknowledged, *, journal_bytes: int, label: str) -> list[str]:
+    """Open the store as the next process would, check it, settle it, check the plain files."""
+    store = FilesystemStore.open(root, journal_bytes=journal_bytes, background=False)
+    found = commits.check_store(store, told)
+    store.settle()
+    found += commits.check_store(store, told)
+    store.close()
+    found += [f"{path}: temporary file left behind" for path in leftovers(root)]
+    return [f"{label}: {text}" for text in found]
+
+
+def leftovers(root: str) -> list[str]:
+    return [str(path) for path in Path(root).rglob("*.tmp")]
+
+
+def kill_loop(options: dict[str, Any]) -> None:
+    """Start a writer, kill it at some moment, reopen, check; the store lives through several rounds."""
+    rng = random.Random(options["seed"])
+    result = Result()
+    told = Acknowledged()
+    root = ""
+    for number in range(options["rounds"]):
+        if number % options["rounds_per_store"] == 0:
+            told, root = Acknowledged(), f"{options['folder']}/{number}"
+        plan = Plan(root, **options["plan"])
+        _kill_one(plan, rng, told)
+        result.kills += 1
+        label = f"seed {options['seed']}, round {number}"
+        found = verify(root, told, journal_bytes=plan.journal_bytes, label=label)
+        if found:
+            result.violations += found
+            break
+        result.acknowledged += told.count if (number + 1) % options["rounds_per_store"] == 0 else 0
+    result.print()
+
+
+def _kill_one(plan: Plan, rng: random.Random, told: Acknowledged) -> None:
+    child = start(lambda report, stop: write_until_killed(plan, report, stop))
+    for _ in range(rng.randrange(1, 40)):
+        if child.read_line() is None:
+            break
+    for _ in range(rng.randrange(20_000)):
+        pass  # Not to wait for anything: only so that death comes at any instant.
+    child.kill()
+    status = child.end()
+    if status != -signal.SIGKILL:
+        told.violations.append(f"the writer ended by itself: {status}")
+    for line in child.lines:
+        told.note(line)
+
+
+def neighbour_loop(options: dict[str, Any]) -> None:
+    """Kill one of two writers; the other goes on, and what the dead one had acknowledged stays."""
+    rng = random.Random(options["seed"])
+    result = Result()
+    for number in range(options["rounds"]):
+        told, root = Acknowledged(), f"{options['folder']}/{number}"
+        victim, survivor = (
+            Plan(root, workflows=(f"WF-{who}",), writer=who, **options["plan"]) for who in ("a", "b")
+        )
+        living = start(lambda report, stop, plan=survivor: write_until_killed(plan, report, stop))
+        living.read_line()
+        _kill_one(victim, rng, told)
+        result.kills += 1
+        for _ in range(40):
+            if living.read_line() is None:
+                told.violations.append("the survivor died too")
+                break
+        living.stop()
+        if living.end() != 0:
+            told.violations.append("the survivor failed")
+        for line in living.lines:
+            told.note(line)
+        result.acknowledged += told.count
+        label = f"seed {options['seed']}, round {number}"
+        result.violations += verify(root, told, journal_bytes=65536, label=label)
+        if result.violations:
+            break
+    result.print()
+
+
+LOOPS: dict[str, Callable[[dict[str, Any]], None]] = {
+    "kill": kill_loop,
+    "neighbour": neighbour_loop,
+}
+
+
+def main() -> None:
+    LOOPS[sys.argv[1]](json.loads(sys.argv[2]))
+
+
+if __name__ == "__main__":
+    main()
