@@ -9,6 +9,10 @@ from __future__ import annotations
 # Known to type checkers by its name; importing `typing` for it would cost more than all the rest here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from holdfast.application.aio import AsyncCheckpointService
+    from holdfast.application.service import CheckpointService
+    from holdfast.bootstrap import open, open_async
+    from holdfast.config import Config
     from holdfast.domain.checkpoint import CheckpointMeta, CheckpointStatus, CheckpointType
     from holdfast.domain.errors import (
         CheckpointConflictError,
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from holdfast.domain.state import WorkflowState
 
 __all__ = [
+    "AsyncCheckpointService",
     "CheckpointConflictError",
     "CheckpointCorruptError",
     "CheckpointError",
@@ -34,9 +39,11 @@ __all__ = [
     "CheckpointMeta",
     "CheckpointNotFoundError",
     "CheckpointRecoveryError",
+    "CheckpointService",
     "CheckpointStatus",
     "CheckpointType",
     "CheckpointWriteError",
+    "Config",
     "Event",
     "NoValidCheckpointError",
     "RetentionPolicy",
@@ -44,11 +51,17 @@ __all__ = [
     "UnsupportedTypeError",
     "WorkflowState",
     "__version__",
+    "open",
+    "open_async",
 ]
 
 __version__ = "0.1.0"
 
 _ROOMS = {
+    "holdfast.application.aio": ("AsyncCheckpointService",),
+    "holdfast.application.service": ("CheckpointService",),
+    "holdfast.bootstrap": ("open", "open_async"),
+    "holdfast.config": ("Config",),
     "holdfast.domain.checkpoint": ("CheckpointMeta", "CheckpointStatus", "CheckpointType"),
     "holdfast.domain.errors": (
         "CheckpointConflictError",

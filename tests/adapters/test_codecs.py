@@ -34,8 +34,10 @@ def test_every_value_comes_back_through_packer_and_codec(name: str, value: Any) 
 @every_codec
 @pytest.mark.parametrize("row", CONFUSABLE)
 def test_values_that_look_alike_come_back_apart(name: str, row: list[Any]) -> None:
-    packed = {PACKER.pack(TYPES.revive(codec(name).decode(codec(name).encode(PACKER.unpack(PACKER.pack(v)))))) for v in row}
-    assert packed == {PACKER.pack(value) for value in row}
+    for value in row:
+        plain = PACKER.unpack(PACKER.pack(value))
+        back = TYPES.revive(codec(name).decode(codec(name).encode(plain)))
+        assert PACKER.pack(back) == PACKER.pack(value)
 
 
 @every_codec

@@ -56,7 +56,15 @@ def test_a_declared_size_above_the_limit_is_refused(name: str) -> None:
 @packed
 def test_trailing_cut_and_damaged_bytes_are_refused(name: str) -> None:
     data = compress(name, b"some text, " * 100)
-    for damaged in (data + b"x", data + data, data[:-1], data[:-5], data[:10], b"", data[:20] + b"\xff" + data[21:]):
+    for damaged in (
+        data + b"x",
+        data + data,
+        data[:-1],
+        data[:-5],
+        data[:10],
+        b"",
+        data[:20] + b"\xff" + data[21:],
+    ):
         with pytest.raises(CheckpointCorruptError):
             decompress(name, damaged, 1_100, LIMIT_BYTES)
 

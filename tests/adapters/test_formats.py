@@ -12,7 +12,10 @@ from holdfast.adapters.formats import Encoded, Formats, for_mode
 from holdfast.domain.errors import CheckpointCorruptError, ConfigError
 from tests.values import fingerprint, plain_trees
 
-EVERY_WAY = [Formats(*names, threshold_bytes=0) for names in product(["json", "msgpack", "cbor"], ["none", "zstd", "gzip"])]
+EVERY_WAY = [
+    Formats(encoding, compression, threshold_bytes=0)
+    for encoding, compression in product(["json", "msgpack", "cbor"], ["none", "zstd", "gzip"])
+]
 
 
 @given(plain_trees)
@@ -20,7 +23,8 @@ def test_any_formats_read_what_any_other_wrote(plain: Any) -> None:
     reader = Formats()
     for formats in EVERY_WAY:
         made = formats.encode(plain)
-        assert fingerprint(reader.decode(made.encoding, made.compression, made.data, made.raw_bytes)) == fingerprint(plain)
+        back = reader.decode(made.encoding, made.compression, made.data, made.raw_bytes)
+        assert fingerprint(back) == fingerprint(plain)
 
 
 def test_small_payloads_are_not_compressed() -> None:
@@ -35,7 +39,9 @@ def test_compression_that_does_not_help_is_left_out() -> None:
     assert Formats("msgpack", threshold_bytes=0).encode([1, 2]).compression == "none"
 
 
-@pytest.mark.parametrize(("mode", "encoding"), [("default", "json"), ("performance", "msgpack"), ("compliance", "cbor")])
+@pytest.mark.parametrize(
+    ("mode", "encoding"), [("default", "json"), ("performance", "msgpack"), ("compliance", "cbor")]
+)
 def test_a_mode_chooses_the_encoding(mode: str, encoding: str) -> None:
     assert for_mode(mode).encode([1]).encoding == encoding
 

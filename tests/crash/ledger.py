@@ -134,14 +134,16 @@ def differences(store: FilesystemStore, ledger: Ledger) -> list[str]:
 def _compare(seen: Seen, attempts: list[Attempt]) -> Iterator[str]:
     yield from _verify_chains(seen)
     removals = [(a, a.what) for a in attempts if isinstance(a.what, Removal)]
-    removed = {seq for _, removal in removals for seq in removal.sequences}
-    events_through = max((removal.events_through for _, removal in removals), default=0)
+    done = [removal for _, removal in removals if any(_removed_parts(seen, removal))]
+    removed = {sequence for removal in done for sequence in removal.sequences}
+    events_through = max((removal.events_through for removal in done), default=0)
     present: list[Commit] = []
     for attempt in attempts:
         if isinstance(attempt.what, Commit):
             there = list(_parts(seen, attempt.what, removed, events_through))
             yield from _all_or_nothing(attempt, there)
-            if there and all(there):
+            # Where a removal left nothing to look at, the answer to the caller decides.
+            if all(there) and (there or attempt.acknowledged):
                 present.append(attempt.what)
     yield from _heads(seen, present)
     yield from _statuses(seen, present)
@@ -170,7 +172,8 @@ def _parts(seen: Seen, commit: Commit, removed: set[int], events_through: int) -
         yield entry is not None and entry.checksum == record.entry.checksum
         if record.entry.sequence not in removed:
             yield seen.records.get(record.entry.sequence) == record.data
-            yield all(sha in seen.blobs for sha in record.entry.blobs)
+            # A blob may be there because of another commit: it counts only beside its own record.
+            yield entry is not None and all(sha in seen.blobs for sha in record.entry.blobs)
             if commit.keyframe is not None:
                 yield seen.keyframes.get(record.entry.sequence) == commit.keyframe.data
     for event in commit.events:

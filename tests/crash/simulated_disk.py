@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 
 from holdfast.adapters.filesystem.disk import Disk
 from tests.crash.simulated_machine import Folder, Handle, Inode, Machine
+
+
+#: More than any test needs: who takes more would never have stopped.
+STEPS_MAX = 100_000
+
+
+class Endless(BaseException):
+    """Somebody tries the same again and again. Not an Exception, so that nobody handles it."""
 
 
 class WouldBlock(AssertionError):
@@ -40,6 +49,11 @@ class SimulatedDisk(Disk):
     def __init__(self, machine: Machine) -> None:
         super().__init__("/simulated")
         self.machine = machine
+        self._meanwhile: Callable[[], None] | None = None
+
+    def before_sync(self, meanwhile: Callable[[], None]) -> None:
+        """Let something else happen once, when this process is about to sync a file."""
+        self._meanwhile = meanwhile
 
     def kill(self) -> None:
         """Die: every descriptor is closed and every lock released, nothing else happens."""
@@ -110,6 +124,9 @@ class SimulatedDisk(Disk):
         return number
 
     def _handle(self, number: int, *, write: bool = False) -> Handle:
+        self.machine.steps += 1
+        if self.machine.steps > STEPS_MAX:
+            raise Endless(f"{STEPS_MAX} steps and no end")
         handle = self.machine.handles.get(number)
         if handle is None or handle.owner is not self or (write and not handle.writable):
             raise OSError(errno.EBADF, "bad descriptor")
@@ -135,6 +152,9 @@ class SimulatedDisk(Disk):
         self.machine.did(f"truncate to {size}")
 
     def sync(self, handle: int) -> None:
+        meanwhile, self._meanwhile = self._meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
         opened = self._handle(handle)
         opened.inode.sync()
         if opened.seen_failures < opened.inode.failures:

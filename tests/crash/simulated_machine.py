@@ -144,6 +144,8 @@ class Machine:
     locks: dict[Inode, dict[Handle, bool]] = field(default_factory=dict)
     handles: dict[int, Handle] = field(default_factory=dict)
     next_handle: int = 3
+    #: Operations so far, those that change nothing included.
+    steps: int = 0
 
     def did(self, operation: str) -> None:
         """Log an operation that changed something, and let the harness look at the machine."""

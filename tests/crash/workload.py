@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from holdfast.adapters.filesystem.disk import Disk
-from holdfast.adapters.filesystem.frame import Frame
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.domain.errors import CheckpointConflictError, CheckpointError, CheckpointNotFoundError
-from holdfast.domain.record import Commit, Entry, Removal, Transition
+from holdfast.domain.record import Commit, Head, Removal, Transition
 from tests.crash.ledger import DAYS, Attempt, Ledger, make_event, make_keyframe, make_record, sha256
+from tests.crash.simulated_disk import SimulatedDisk
 
 RING_BYTES = 16 * 1024
 
@@ -23,11 +23,12 @@ LARGE_STATE = b'{"state": "' + b"x" * 9000 + b'"}\n'
 
 @dataclass
 class Workload:
-    """Runs the script and keeps the ledger. `open` makes a process's store; it may be called again."""
+    """Runs the script and keeps the ledger. `door` gives each process its disk."""
 
-    open: Callable[[str], FilesystemStore]
+    door: Callable[[], SimulatedDisk]
     ledger: Ledger = field(default_factory=Ledger)
     stores: dict[str, FilesystemStore] = field(default_factory=dict)
+    disks: dict[str, SimulatedDisk] = field(default_factory=dict)
     #: Called after every step, when what was acknowledged has just changed.
     after_step: Callable[[], None] = lambda: None
     errors: list[CheckpointError] = field(default_factory=list)
@@ -48,7 +49,8 @@ class Workload:
 
     def store(self, name: str) -> FilesystemStore:
         if name not in self.stores:
-            self.stores[name] = self.open(name)
+            self.disks[name] = self.door()
+            self.stores[name] = open_on(self.disks[name])
         return self.stores[name]
 
     def next_number(self) -> int:
@@ -107,27 +109,14 @@ class Workload:
             self.store(name).remove(workflow_id, removal)
             attempt.acknowledged = True
 
-    def append_only(self, name: str, commit: Commit) -> Frame:
-        """The first half of a commit: a process that was stopped before its sync."""
-        self.ledger.attempt(commit.workflow_id, commit)
-        store = self.store(name)
-        journal = store._writer()
-        with store._mutex, journal.locked():
-            store._refresh()
-            draft, _, standings = store._draft([commit])
-            frame = store._append(journal, draft.operations)
-            for key, standing in standings.items():
-                store._remember(key, standing)
-        return frame
-
     def close(self, name: str) -> None:
         store = self.stores.pop(name, None)
         if store is not None:
             store.close()
 
 
-def _with_event(head, seq, digest):
-    return type(head)(head.sequence, head.checksum, seq, digest)
+def _with_event(head: Head, seq: int, digest: str) -> Head:
+    return replace(head, event_seq=seq, event_hash=digest)
 
 
 def _note(attempt: Attempt, outcome: Exception | None) -> None:
@@ -155,12 +144,12 @@ def _b_joins_and_commits(w: Workload) -> None:
 
 def _a_appends_b_appends_b_syncs(w: Workload) -> None:
     from_a = w.draft("A", "WF-one", pad=300)
-    frame = w.append_only("A", from_a)
-    w.commit("B", w.draft("B", "WF/two ü", pad=300, day=1))
-    # B's sync covered A's frame; A, woken up again, learns the same from its own.
-    store = w.store("A")
-    store._sync(store._writer(), frame)
-    w.ledger.attempts[-2].acknowledged = True
+
+    def meanwhile() -> None:
+        w.commit("B", w.draft("B", "WF/two ü", pad=300, day=1))
+
+    w.disks["A"].before_sync(meanwhile)
+    w.commit("A", from_a)
 
 
 def _a_fails_a_checkpoint(w: Workload) -> None:

@@ -32,7 +32,9 @@ def test_an_operation_changes_what_its_path_names(op: delta.Operation, path: str
 
 
 def test_a_set_key_keeps_its_place_and_a_new_key_goes_to_the_end() -> None:
-    changed = delta.apply([delta.set_value(["a"], 5), delta.set_value(["new"], 1), delta.delete(["list"])], tree())
+    changed = delta.apply(
+        [delta.set_value(["a"], 5), delta.set_value(["new"], 1), delta.delete(["list"])], tree()
+    )
     assert list(changed) == ["a", "text", "deep", "new"]
 
 
@@ -48,7 +50,9 @@ def test_operations_are_applied_in_order() -> None:
 def test_an_append_loads_the_blob_it_appends_to() -> None:
     reference = {"$hf": "blob", "kind": "str", "sha256": "ab", "len": 5}
     state = {"text": dict(reference)}
-    assert delta.apply([delta.append(["text"], "!")], state, {"ab": b"hello"}.__getitem__) == {"text": "hello!"}
+    assert delta.apply([delta.append(["text"], "!")], state, {"ab": b"hello"}.__getitem__) == {
+        "text": "hello!"
+    }
 
 
 def test_an_append_may_itself_be_a_blob() -> None:
@@ -106,7 +110,10 @@ def test_the_error_names_the_path() -> None:
         (delta.set_value([], {"a": 1, "b": 2}), "set (the state) = {2 keys: a, b}"),
         (delta.set_value(["x"], {}), "set x = {}"),
         (delta.set_value(["x"], {"$hf": "uuid", "v": "12"}), "set x = uuid('12')"),
-        (delta.set_value(["x"], {"$hf": "obj", "t": "Invoice", "v": {"n": 1}}), "set x = Invoice({1 keys: n})"),
+        (
+            delta.set_value(["x"], {"$hf": "obj", "t": "Invoice", "v": {"n": 1}}),
+            "set x = Invoice({1 keys: n})",
+        ),
         (
             delta.set_value(["x"], {"$hf": "blob", "kind": "str", "sha256": "0" * 64, "len": 5}),
             "set x = (str of 5 bytes in blob 000000000000)",

@@ -41,7 +41,11 @@ def test_the_threshold_counts_bytes_and_is_still_inside() -> None:
 
 
 def test_paths_of_operations_are_not_lifted() -> None:
-    ops = [delta.set_value(["k" * 50], "v" * 50), delta.splice(["m"], 0, 0, ["i" * 50]), delta.append(["t"], "t" * 50)]
+    ops = [
+        delta.set_value(["k" * 50], "v" * 50),
+        delta.splice(["m"], 0, 0, ["i" * 50]),
+        delta.append(["t"], "t" * 50),
+    ]
     lifted, blobs = lift_ops(ops, 40)
     assert lifted[0]["path"] == ["k" * 50]
     assert len(blobs) == 3

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.errors import CheckpointCorruptError, UnstorableValueError
-from holdfast.domain.msgpack import MAX_DEPTH, array_head, map_head, pack, shape, text_of, unpack
+from holdfast.domain.msgpack import MAX_DEPTH, array_head, contains, map_head, pack, shape, text_of, unpack
 from tests.values import depth_of, fingerprint, nested, plain_trees
 
 
@@ -39,10 +39,21 @@ def test_integers_around_every_border_agree(power: int) -> None:
 
 
 def test_the_shape_shows_in_the_first_byte() -> None:
-    kinds = {"dict": [{}, {str(i): i for i in range(20)}], "list": [[], [0] * 20, [0] * 70_000]}
-    kinds |= {"str": ["", "x" * 40, "x" * 300, "x" * 70_000], "other": [None, 1, -1, 2.5, b"x", True, 2**40]}
+    kinds: dict[str, list[Any]] = {
+        "dict": [{}, {str(i): i for i in range(20)}],
+        "list": [[], [0] * 20, [0] * 70_000],
+        "str": ["", "x" * 40, "x" * 300, "x" * 70_000],
+        "other": [None, 1, -1, 2.5, b"x", True, 2**40],
+    }
     assert all(shape(pack(value)) == kind for kind, examples in kinds.items() for value in examples)
     assert all(text_of(pack(text)) == text.encode() for text in kinds["str"])
+
+
+@given(st.lists(st.sampled_from([b"$", b"$hf", b"\xa3", b"\xa3$hf", b"x", b"h", b"$" * 120]), max_size=12))
+def test_a_needle_is_found_by_its_rare_byte(pieces: list[bytes]) -> None:
+    data = b"".join(pieces)
+    assert contains(data, b"\xa3$hf", rare=1) == (b"\xa3$hf" in data)
+    assert contains(data, b"$hf", rare=0) == (b"$hf" in data)
 
 
 def test_depth_costs_no_recursion() -> None:

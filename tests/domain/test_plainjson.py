@@ -55,7 +55,9 @@ def test_tagging_leaves_the_tree_as_it_was() -> None:
     assert tree == {"a": [math.inf]}
 
 
-@pytest.mark.parametrize("bottom", ["text", b"bytes", math.inf, [], {}, {"a": [1, {"b": None}, 2], "c": -1.5e10}])
+@pytest.mark.parametrize(
+    "bottom", ["text", b"bytes", math.inf, [], {}, {"a": [1, {"b": None}, 2], "c": -1.5e10}]
+)
 def test_deep_trees_come_back_in_the_same_bytes(bottom: Any) -> None:
     shallow = dumps(nested(4, bottom))
     core = shallow.removeprefix(b'[{"k":[{"k":').removesuffix(b"}]}]")

@@ -14,7 +14,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,10 @@ from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.domain.record import Head
 from tests.process import commits
 from tests.process.commits import Acknowledged
+from tests.process.killing_disk import KillingDisk
 
 KEPT_GROUPS = 2
+SCENARIO_COMMITS = 34
 
 
 class Report:
@@ -284,9 +286,118 @@ def neighbour_loop(options: dict[str, Any]) -> None:
     result.print()
 
 
+def standard_scenario(root: str, report: Report, disk: Disk) -> None:
+    """Everything a store does in its life, in a fixed order: the same operations in every run."""
+    plan = Plan(root, workflows=("WF-0", "WF-1"), journal_bytes=16384, background=False)
+    plan = replace(plan, keyframes=True, prunes=True)
+    store = open_store(plan, disk)
+    heads = {workflow_id: store.head(workflow_id) for workflow_id in plan.workflows}
+    for count in range(1, SCENARIO_COMMITS + 1):
+        for workflow_id, head in heads.items():
+            head = commit_next(store, workflow_id, head, 37 * count % 400, "w", report)
+            heads[workflow_id] = head
+            _maintain(plan, store, workflow_id, head, report)
+        if count % 8 == 0:
+            store.settle()
+    store.close()
+
+
+def count_operations(options: dict[str, Any]) -> None:
+    """How many operations the standard scenario has."""
+    root = f"{options['folder']}/counted"
+    disk = KillingDisk(root)
+    handle = os.open(os.devnull, os.O_WRONLY)
+    standard_scenario(root, Report(handle), disk)
+    sys.stdout.write(str(disk.count))
+
+
+def enumerated_loop(options: dict[str, Any]) -> None:
+    """Kill the standard scenario at each chosen operation, watched by a reader that may not write."""
+    result = Result()
+    for kill_at in options["kill_at"]:
+        root, told = f"{options['folder']}/{kill_at}", Acknowledged()
+        label = f"{options['moment']} operation {kill_at}"
+        disk = KillingDisk(root, kill_at, options["moment"])
+        child = start(lambda report, _, disk=disk: standard_scenario(disk.root, report, disk))
+        watcher = Watcher(root, told, label)
+        while (line := child.read_line()) is not None:
+            told.note(line)
+            watcher.look(line)
+        if child.end() != -signal.SIGKILL:
+            told.violations.append(f"{label}: it was not killed")
+        result.kills += 1
+        watcher.check("after the kill")
+        if os.path.exists(f"{root}/holdfast.json"):
+            _go_on(root, told, watcher)
+        watcher.check("after another writer went on")
+        result.violations += watcher.violations
+        result.violations += verify(root, told, journal_bytes=16384, label=label)
+        result.acknowledged += told.count
+        result.reads += watcher.reads
+        watcher.close()
+    result.print()
+
+
+def _go_on(root: str, told: Acknowledged, watcher: Watcher) -> None:
+    """Another process takes the store up and commits more."""
+
+    def work(report: Report, _: int) -> None:
+        store = open_store(Plan(root, journal_bytes=16384, background=False))
+        for workflow_id in ("WF-0", "WF-1"):
+            commit_next(store, workflow_id, store.head(workflow_id), 100, "x", report)
+        store.close()
+
+    child = start(work)
+    while (line := child.read_line()) is not None:
+        told.note(line)
+        watcher.look(line)
+    if child.end() != 0:
+        told.violations.append("the next writer failed")
+
+
+class Watcher:
+    """A reader without locks, opened as soon as there is a store, that looks after each acknowledgement."""
+
+    def __init__(self, root: str, told: Acknowledged, label: str) -> None:
+        self._root = root
+        self._told = told
+        self._label = label
+        self._store: FilesystemStore | None = None
+        self.reads = 0
+        self.violations: list[str] = []
+
+    def look(self, line: str) -> None:
+        """What was just acknowledged must be visible at once."""
+        word, workflow_id, number, *_ = line.split()
+        store = self._reader()
+        if word == "ack" and store is not None:
+            self.reads += 1
+            if store.head(workflow_id).sequence < int(number):
+                self.violations.append(f"{self._label}: {workflow_id}@{number} not seen by the reader")
+
+    def check(self, when: str) -> None:
+        """Everything acknowledged is there and nothing is half there."""
+        store = self._reader()
+        if store is not None:
+            self.reads += 1
+            found = commits.check_store(store, self._told)
+            self.violations += [f"{self._label}, reader {when}: {text}" for text in found]
+
+    def _reader(self) -> FilesystemStore | None:
+        if self._store is None and os.path.exists(f"{self._root}/holdfast.json"):
+            self._store = FilesystemStore.open(self._root, read_only=True)
+        return self._store
+
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+
+
 LOOPS: dict[str, Callable[[dict[str, Any]], None]] = {
     "kill": kill_loop,
     "neighbour": neighbour_loop,
+    "count": count_operations,
+    "enumerated": enumerated_loop,
 }
 
 

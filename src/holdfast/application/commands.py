@@ -2,12 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES, CheckpointType
+from holdfast.domain.ids import CheckpointID
 from holdfast.domain.state import WorkflowState
+
+State = WorkflowState | Mapping[str, Any]
+CheckpointName = CheckpointID | str
+
+
+class CheckpointOptions(TypedDict, total=False):
+    """What may be said about a checkpoint beside the state; both faces of the service take these."""
+
+    #: The moment it is taken at; by default the completion of the agent or stage.
+    type: CheckpointType | str | None
+    #: Stage and agent that it is of.
+    stage_id: str | None
+    agent_id: str | None
+    #: What the stage or the agent keeps beside the workflow's state.
+    stage_state: Mapping[str, Any] | None
+    agent_state: Mapping[str, Any] | None
+    #: Who made it; the state's session by default.
+    session_id: str | None
+    agent_version: str | None
+    #: Name of the handler that resumes from here, and how often that may be tried.
+    resume_handler: str | None
+    max_retries: int
+    #: The checkpoint this continues, if not the one before, and those it waits for.
+    parent_checkpoint_id: CheckpointName | None
+    dependent_checkpoint_ids: Iterable[CheckpointName]
+    #: Also record a state that is the same as the last one.
+    force: bool
+    #: Refuse unless this is the last checkpoint's sequence; 0: there is none yet.
+    expected_sequence: int | None
+    #: Fields, or dotted paths, of lists that only ever grow: saves comparing them.
+    append_only: Iterable[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +47,10 @@ class CreateCheckpoint:
     """Record the state of a workflow."""
 
     workflow_id: str
-    state: WorkflowState | Mapping[str, Any]
+    #: Fields of the state; what they hold is the caller's, and read once.
+    fields: Mapping[str, Any]
     type: CheckpointType
+    phase: int | None = None
     stage_id: str | None = None
     agent_id: str | None = None
     stage_state: Mapping[str, Any] | None = None
@@ -31,6 +65,8 @@ class CreateCheckpoint:
     force: bool = False
     expected_sequence: int | None = None
     append_only: frozenset[str] = frozenset()
+    #: Checkpoint that a fork starts from: `wf`, `seq` and `checksum`.
+    forked_from: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

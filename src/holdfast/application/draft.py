@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from holdfast.application.base import Base
 from holdfast.application.commands import CreateCheckpoint
@@ -26,15 +25,11 @@ CREATED_EVENT = "CHECKPOINT_CREATED"
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is recorded beside the state, the states of stage and agent packed."""
+    """What is asked for beside the state, the states of stage and agent packed."""
 
     command: CreateCheckpoint
-    session_id: str | None
-    phase: int | None
     stage_state: bytes | None
     agent_state: bytes | None
-    #: Checkpoint that a fork starts from: `wf`, `seq` and `checksum`.
-    forked_from: Mapping[str, Any] | None = None
 
     @property
     def fingerprint(self) -> tuple[object, ...]:
@@ -119,13 +114,13 @@ class Drafting:
             "stage": asked.stage_id,
             "agent": asked.agent_id,
             "agent_version": asked.agent_version,
-            "session": self._subject.session_id,
+            "session": self._asked.session_id,
             "parent": base.head.checksum,
-            "forked_from": self._subject.forked_from,
+            "forked_from": self._asked.forked_from,
             "parent_id": asked.parent_uuid,
             "base": base_sequence,
             "schema": SCHEMA_VERSION,
-            "phase": self._subject.phase,
+            "phase": self._asked.phase,
             "size": self._size,
             "events": self._event.seq - base.checkpoint_event_seq,
             "event_seq": self._event.seq,
@@ -151,8 +146,8 @@ class Drafting:
             state_bytes=self._size,
             stage=self._asked.stage_id,
             agent=self._asked.agent_id,
-            session=self._subject.session_id,
-            phase=self._subject.phase,
+            session=self._asked.session_id,
+            phase=self._asked.phase,
             blobs=blobs,
             event_seq=self._event.seq,
         )
@@ -176,7 +171,7 @@ class Drafting:
             checksum=checksum,
             agent_id=self._asked.agent_id,
             agent_version=self._asked.agent_version,
-            session_id=self._subject.session_id,
+            session_id=self._asked.session_id,
             parent_sequence=self._base.head.sequence,
             parent_checksum=self._base.head.checksum,
             events_since_prev=self._event.seq - self._base.checkpoint_event_seq,

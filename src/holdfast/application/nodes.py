@@ -16,7 +16,7 @@ from holdfast.ports import Packer
 SPLIT_BYTES = 4 * 1024
 #: A chunk of a list holds so many items, fewer if they are large.
 CHUNK_ITEMS = 64
-CHUNK_BYTES = 12 * 1024
+CHUNK_BYTES = 8 * 1024
 #: Below so many levels of parts everything is a leaf.
 PART_LEVELS = 16
 
@@ -129,14 +129,17 @@ class NodeReader:
         known = base.children
         promises = promise if type(promise) is dict else _NO_PROMISES
         children: dict[str, Node] = {}
-        is_same = True
+        is_same, pack = True, self._pack
         for key, value in fields.items():
             old = known.get(key)
+            # Most members are small leaves that did not change.
+            if type(old) is bytes and pack(value) == old:
+                children[key] = old
+                continue
             if old is None and not _is_plain_key(key):
                 return None
             children[key] = node = self.node(value, old, promises.get(key), level + 1)
-            if node is not old:
-                is_same = False
+            is_same = is_same and node is old
         return base if is_same and list(children) == list(known) else ObjectNode(children)
 
     def _list(self, value: list[Any], base: ListNode, promise: Promise) -> Node:

@@ -9,9 +9,10 @@ from datetime import datetime
 from itertools import islice, takewhile
 from typing import Any
 
+from holdfast.application.commands import CheckpointName
 from holdfast.application.kit import Kit
 from holdfast.application.loading import record_fields
-from holdfast.application.resolve import CheckpointName, Found, living, resolve
+from holdfast.application.resolve import Found, living, resolve
 from holdfast.application.restore import Restored, Restorer
 from holdfast.application.snapshot import changes, from_plain
 from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES, SCHEMA_VERSION, Checkpoint, CheckpointMeta

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import PurePath
 
+from holdfast.application.commands import CheckpointName
 from holdfast.domain.checkpoint import CheckpointMeta
 from holdfast.domain.errors import CheckpointNotFoundError, InvalidIdError
 from holdfast.domain.ids import CheckpointID, CheckpointRef, folder_name, parse_ref
 from holdfast.domain.record import Entry
 from holdfast.ports import Store
-
-CheckpointName = CheckpointID | str
 
 _WHOLE_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LIST_HINT = "See `holdfast list` for what is there."

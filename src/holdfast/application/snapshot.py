@@ -21,7 +21,7 @@ from holdfast.application.nodes import (
     plain_of,
 )
 from holdfast.domain import delta
-from holdfast.domain.align import Splice, align
+from holdfast.domain.align import Splice, align, common_ends
 from holdfast.domain.delta import Operation
 from holdfast.domain.errors import UnstorableValueError, UnsupportedTypeError
 from holdfast.domain.msgpack import array_head, shape, text_of
@@ -34,6 +34,8 @@ _OPEN_TAGS = frozenset({"obj", "tuple", "set", "frozenset", "map", "dict"})
 _EXACT = frozenset({str, int, bool, bytes, type(None)})
 #: Below so many levels a change is a new value.
 _COMPARED_LEVELS = 64
+#: Operations that say what changed may weigh so much more than the whole value.
+_READABLE_BYTES = 64
 #: Packed bytes of an operation without path and values, at most.
 _SET_BYTES, _SPLICE_BYTES, _APPEND_BYTES, _DELETE_BYTES = 22, 49, 24, 20
 
@@ -149,11 +151,17 @@ _SAME = _Change([], 0)
 
 
 def _total(parts: list[_Change]) -> _Change:
+    if len(parts) == 1:
+        return parts[0]
     return _Change([op for part in parts for op in part.ops], sum(part.weight for part in parts))
 
 
 def _path_bytes(path: Path) -> int:
-    return 5 + sum(5 if isinstance(step, int) else 5 + len(step.encode()) for step in path)
+    weight = 5 + 5 * len(path)
+    for step in path:
+        if isinstance(step, str):
+            weight += len(step) if step.isascii() else len(step.encode())
+    return weight
 
 
 class _Comparison:
@@ -165,25 +173,27 @@ class _Comparison:
     def nodes(self, old: Node, new: Node, path: Path) -> _Change:
         if old is new or old == new:
             return _SAME
-        change = self._parts(old, new, path) if len(path) < _COMPARED_LEVELS else None
-        if change is None or change.weight >= _SET_BYTES + _path_bytes(path) + node_bytes(new):
+        kind = _kind(new)
+        if kind == "other" or kind != _kind(old) or len(path) >= _COMPARED_LEVELS:
             return self._set(new, path)
-        return change
+        change = self._parts(kind, old, new, path)
+        limit = node_bytes(new) + (_READABLE_BYTES if kind == "dict" else 0)
+        # The weight of the path matters only where it is close.
+        if change and (change.weight <= limit or change.weight <= limit + _SET_BYTES + _path_bytes(path)):
+            return change
+        return self._set(new, path)
 
     def _set(self, new: Node, path: Path) -> _Change:
         weight = _SET_BYTES + _path_bytes(path) + node_bytes(new)
         return _Change([delta.set_value(path, plain_of(new, self._packer))], weight)
 
-    def _parts(self, old: Node, new: Node, path: Path) -> _Change | None:
-        """Compare the parts of two values; None if they have none in common."""
-        old_kind, new_kind = _kind(old), _kind(new)
-        if old_kind != new_kind:
-            return None
-        if new_kind == "dict":
+    def _parts(self, kind: str, old: Node, new: Node, path: Path) -> _Change | None:
+        """Compare the parts of two values of a kind; None if they have none in common."""
+        if kind == "dict":
             return self._objects(*self._as_objects(old, new), path)
-        if new_kind == "list":
+        if kind == "list":
             return self._lists(self._as_list(old), self._as_list(new), path)
-        if new_kind == "tagged":
+        if kind == "tagged":
             return self._tagged(plain_of(old, self._packer), plain_of(new, self._packer), path)
         return _grown(old, new, path) if isinstance(old, bytes) and isinstance(new, bytes) else None
 
@@ -221,21 +231,21 @@ class _Comparison:
 
     def _objects(self, old: ObjectNode, new: ObjectNode, path: Path) -> _Change:
         """Keep the members that stay in order, then add the others at the end, as `set` does."""
-        kept = _kept(list(old.children), list(new.children))
-        stays = set(kept)
-        parts = [
-            _Change([delta.delete((*path, key))], _DELETE_BYTES + _path_bytes((*path, key)))
-            for key in old.children
-            if key not in stays
-        ]
-        for key, child in new.children.items():
-            if key in stays:
-                was = old.children[key]
-                if was is not child:
-                    parts.append(self.nodes(was, child, (*path, key)))
-            else:
-                parts.append(self._set(child, (*path, key)))
+        known, order = old.children, list(new.children)
+        kept = _kept(list(known), order)
+        parts = []
+        if len(kept) < len(known):
+            stays = set(kept)
+            parts = [self._delete((*path, key)) for key in known if key not in stays]
+        for key in kept:
+            was, child = known[key], new.children[key]
+            if was is not child:
+                parts.append(self.nodes(was, child, (*path, key)))
+        parts += [self._set(new.children[key], (*path, key)) for key in order[len(kept) :]]
         return _total(parts)
+
+    def _delete(self, path: Path) -> _Change:
+        return _Change([delta.delete(path)], _DELETE_BYTES + _path_bytes(path))
 
     def _lists(self, old: ListNode, new: ListNode, path: Path) -> _Change:
         return _total([self._run(old, new, first, last, path) for first, last in _runs(old, new)])
@@ -247,16 +257,34 @@ class _Comparison:
             items = self._packer.unpack(added)
             weight = _SPLICE_BYTES + _path_bytes(path) + len(added)
             return _Change([delta.splice(path, old.count, 0, items)], weight)
-        pack, start = self._packer.pack, first * new.step
-        was = [pack(Plain(item)) for item in items_of(old, first, last, self._packer)]
-        plain = items_of(new, first, last, self._packer)
-        now = [pack(Plain(item)) for item in plain]
+        start, was, now, plain = self._items(old, new, first, last)
         parts, shift = [], 0
         for splice in align(was, now):
             gone = was[splice.at - shift : splice.at - shift + splice.remove]
             parts.append(self._splice(splice, start, gone, now, plain, path))
             shift += splice.stop - splice.start - splice.remove
         return _total(parts)
+
+    def _items(
+        self, old: ListNode, new: ListNode, first: int, last: int
+    ) -> tuple[int, list[bytes], list[bytes], list[Any]]:
+        """Give the items of differing chunks packed one by one, the new ones plain too, and where they start.
+
+        In a single chunk, items at the ends that Python calls equal are left out if the bytes prove them so.
+        """
+        pack, start = self._packer.pack, first * new.step
+        was, now = items_of(old, first, last, self._packer), items_of(new, first, last, self._packer)
+        if last - first == 1 and was and now:
+            head, tail = _equal_ends(was, now)
+            old_middle, new_middle = was[head : len(was) - tail], now[head : len(now) - tail]
+            front = pack(Plain(now[:head]))[len(array_head(head)) :]
+            gone = [pack(Plain(item)) for item in old_middle]
+            come = [pack(Plain(item)) for item in new_middle]
+            body, new_body = _body(old, first), _body(new, first)
+            rest, new_rest = len(front) + sum(map(len, gone)), len(front) + sum(map(len, come))
+            if body.startswith(front) and body[rest:] == new_body[new_rest:]:
+                return start + head, gone, come, new_middle
+        return start, [pack(Plain(item)) for item in was], [pack(Plain(item)) for item in now], now
 
     def _splice(
         self, splice: Splice, start: int, gone: list[bytes], now: list[bytes], plain: list[Any], path: Path
@@ -294,8 +322,6 @@ def _kind(node: Node) -> str:
 
 def _grown(old: bytes, new: bytes, path: Path) -> _Change | None:
     """Express a string that grew as an append."""
-    if shape(new) != "str":
-        return None
     was, now = text_of(old), text_of(new)
     if not was or not now.startswith(was):
         return None
@@ -336,14 +362,26 @@ def _runs(old: ListNode, new: ListNode) -> Iterator[tuple[int, int]]:
         yield first, longest
 
 
+def _body(node: ListNode, chunk: int) -> bytes:
+    """Give the packed items of a chunk without their head."""
+    return node.chunks[chunk][len(array_head(node.items_in(chunk))) :]
+
+
+def _equal_ends(old: list[Any], new: list[Any]) -> tuple[int, int]:
+    """Count equal items at both ends, as Python compares: `1` equals `True` here, and NaN nothing."""
+    try:
+        return common_ends(old, new)
+    except RecursionError:
+        return 0, 0
+
+
 def _added(old: ListNode, new: ListNode, first: int) -> bytes | None:
     """Give the packed list of items added at the end if nothing else changed from chunk `first` on."""
     if old.step != new.step or new.count <= old.count or first < len(old.chunks) - 1:
         return None
-    heads = [len(array_head(new.items_in(index))) for index in range(first, len(new.chunks))]
-    bodies = [chunk[head:] for chunk, head in zip(new.chunks[first:], heads, strict=True)]
+    bodies = [_body(new, chunk) for chunk in range(first, len(new.chunks))]
     if first < len(old.chunks):
-        was = old.chunks[first][len(array_head(old.items_in(first))) :]
+        was = _body(old, first)
         if not bodies[0].startswith(was):
             return None
         bodies[0] = bodies[0][len(was) :]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from holdfast.application.commands import CheckpointName
 from holdfast.application.kit import Kit
 from holdfast.application.loading import record_fields
 from holdfast.application.reading import Reader
-from holdfast.application.resolve import CheckpointName, Found, resolve
+from holdfast.application.resolve import Found, resolve
 from holdfast.application.snapshot import from_plain
 from holdfast.domain.errors import CheckpointError
 from holdfast.domain.ids import CheckpointID

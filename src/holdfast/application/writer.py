@@ -7,9 +7,8 @@ Waiting for durability happens outside of it.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 from holdfast.application.base import Base, Bases, Slot
@@ -19,6 +18,7 @@ from holdfast.application.draft import Draft, Drafting, Subject
 from holdfast.application.housekeeping import Housekeeper, KeyframeJob
 from holdfast.application.kit import Kit
 from holdfast.application.loading import load_base
+from holdfast.application.retain import Plan, PruneResult
 from holdfast.application.snapshot import Snapshot, changes, promise_broken, take
 from holdfast.domain.errors import (
     CheckpointConflictError,
@@ -27,8 +27,9 @@ from holdfast.domain.errors import (
     StateTooLargeError,
 )
 from holdfast.domain.event import Event, encode_event
-from holdfast.domain.record import Commit, EventRecord, Head, Transition
-from holdfast.domain.state import as_state
+from holdfast.domain.record import Commit, Head, Transition
+
+PRUNED_EVENT = "CHECKPOINTS_PRUNED"
 
 class Writer:
     """Prepares commits and queues them in the order in which they build on each other."""
@@ -39,23 +40,10 @@ class Writer:
         self._housekeeper = housekeeper
         self.bases = Bases(kit.cache_bytes)
 
-    def create(
-        self,
-        command: CreateCheckpoint,
-        on_done: OnDone | None = None,
-        forked_from: Mapping[str, Any] | None = None,
-    ) -> Ticket:
+    def create(self, command: CreateCheckpoint, on_done: OnDone | None = None) -> Ticket:
         """Queue a checkpoint of a state, or find that it is the last one again; the result is its id."""
-        state = as_state(command.workflow_id, command.state)
-        fields = state.to_fields()
-        subject = Subject(
-            command,
-            session_id=command.session_id or state.session_id or None,
-            phase=state.phase,
-            stage_state=self._pack(command.stage_state),
-            agent_state=self._pack(command.agent_state),
-            forked_from=forked_from,
-        )
+        fields = command.fields
+        subject = Subject(command, self._pack(command.stage_state), self._pack(command.agent_state))
         with self.bases.slot(command.workflow_id) as slot:
             base = self._base(slot)
             self._check_expected(command, slot, base)
@@ -74,30 +62,49 @@ class Writer:
         return ticket
 
     def append(
-        self,
-        commands: Sequence[AppendEvent],
-        on_done: OnDone | None = None,
-        transitions: tuple[Transition, ...] = (),
+        self, command: AppendEvent, on_done: OnDone | None = None, transitions: tuple[Transition, ...] = ()
     ) -> Ticket:
-        """Queue events of one workflow as one commit; the result are the events."""
-        plain = [self._kit.packer.unpack(self._kit.packer.pack(dict(command.data))) for command in commands]
-        with self.bases.slot(commands[0].workflow_id) as slot:
-            base = self._base(slot, is_head_enough=True)
-            now = self._kit.clock.now()
-            events, records = _chained(commands, plain, base.head, now)
-            last = records[-1]
-            head = replace(base.head, event_seq=last.seq, event_hash=last.hash)
-            commit = Commit(slot.workflow_id, base.head, events=tuple(records), transitions=transitions)
-            revive = self._kit.registry.revive
-            result = [replace(event, data=revive(event.data)) for event in events]
-            return self._submit(
-                slot, Ticket(commit, base.lineage, result, on_done), replace(base, head=head)
-            )
+        """Queue an event, and changes of status that it stands for; the result is the event."""
+        with self.bases.slot(command.workflow_id) as slot:
+            return self._append(slot, command, on_done, transitions)
+
+    def remove(self, workflow_id: str, plan: Callable[[], Plan]) -> PruneResult:
+        """Plan and carry out a removal while nobody here prepares a commit of the workflow."""
+        with self.bases.slot(workflow_id) as slot:
+            if slot.pending is not None:
+                self._queue.settle(slot.pending)
+            removal = plan().removal
+            if not removal.sequences and not removal.groups:
+                return PruneResult((), 0)
+            if removal.sequences:
+                # The tombstones' own record: a listing that was lost is made anew from it.
+                event = AppendEvent(workflow_id, PRUNED_EVENT, {"sequences": list(removal.sequences)})
+                self._queue.wait(self._append(slot, event))
+            freed_bytes = self._kit.store.remove(workflow_id, removal)
+            if slot.base is not None and slot.base.head.sequence in removal.sequences:
+                slot.base = None
+        return PruneResult(removal.sequences, freed_bytes)
 
     def warm(self, workflow_id: str) -> None:
         """Read the base of a workflow if it is not remembered."""
         with self.bases.slot(workflow_id) as slot:
             self._base(slot)
+
+    def _append(
+        self,
+        slot: Slot,
+        command: AppendEvent,
+        on_done: OnDone | None = None,
+        transitions: tuple[Transition, ...] = (),
+    ) -> Ticket:
+        kit = self._kit
+        base = self._base(slot, is_head_enough=True)
+        event = _event(command, base.head, kit)
+        record = encode_event(event, base.head.event_hash)
+        head = replace(base.head, event_seq=record.seq, event_hash=record.hash)
+        commit = Commit(slot.workflow_id, base.head, events=(record,), transitions=transitions)
+        told = replace(event, data=kit.registry.revive(event.data), hash=record.hash)
+        return self._submit(slot, Ticket(commit, base.lineage, told, on_done), replace(base, head=head))
 
     def _pack(self, state: Mapping[str, Any] | None) -> bytes | None:
         return None if state is None else self._kit.packer.pack(dict(state))
@@ -186,27 +193,17 @@ class Writer:
         return ticket
 
 
-def _chained(
-    commands: Sequence[AppendEvent], plain: Sequence[dict[str, Any]], head: Head, now: datetime
-) -> tuple[list[Event], list[EventRecord]]:
-    """Make the events that follow a head, each hashed onto the one before."""
-    events, records = [], []
-    previous = head.event_hash
-    for seq, (command, data) in enumerate(zip(commands, plain, strict=True), start=head.event_seq + 1):
-        event = Event(
-            seq=seq,
-            timestamp=now,
-            type=command.type,
-            workflow_id=command.workflow_id,
-            agent=command.agent_id,
-            step_id=command.step_id,
-            parent_id=command.parent_id,
-            cp_seq=command.cp_seq,
-            cost=command.cost,
-            data=data,
-        )
-        record = encode_event(event, previous)
-        previous = record.hash
-        records.append(record)
-        events.append(replace(event, hash=record.hash))
-    return events, records
+def _event(command: AppendEvent, head: Head, kit: Kit) -> Event:
+    """Make the event that follows a head, its data plain."""
+    return Event(
+        seq=head.event_seq + 1,
+        timestamp=kit.clock.now(),
+        type=command.type,
+        workflow_id=command.workflow_id,
+        agent=command.agent_id,
+        step_id=command.step_id,
+        parent_id=command.parent_id,
+        cp_seq=command.cp_seq,
+        cost=command.cost,
+        data=kit.packer.unpack(kit.packer.pack(dict(command.data))),
+    )

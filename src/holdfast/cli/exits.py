@@ -64,3 +64,15 @@ EXIT_OF_ERROR: Mapping[str, Exit] = {
 def exit_of(code: str) -> Exit:
     """Name the exit of an error by its code; one that is not known here is unexpected."""
     return EXIT_OF_ERROR.get(code, Exit.UNEXPECTED)
+
+
+class Failure(Exception):
+    """End a command with an exit code and a reason that no error of the library stands for."""
+
+    def __init__(self, code: str, leave: Exit, message: str, *, place: str = "", hint: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.leave = leave
+        self.message = message
+        self.place = place
+        self.hint = hint

@@ -1,17 +1,17 @@
-"""The command `holdfast`: its commands by name, loaded when called, and the options that all of them share."""
+"""The command `holdfast`: its commands by name, loaded when called, and the options they share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
 import click
 
-from holdfast.cli.output import Output, safe
+from holdfast.cli.exits import Exit, Failure
+from holdfast.cli.output import Output
 
-DEFAULT_STORE = ".holdfast"
 HELP_WIDTH = 80
 
 #: Module and summary of each command. The summaries stand here too, so that help loads no command.
@@ -36,18 +36,18 @@ _NAMES_COMPARED_MAX = 10_000
 class Call:
     """What one call of the command line was told by the options that every command takes."""
 
-    store: str = DEFAULT_STORE
-    #: True if a store was named, by flag or by environment.
-    store_given: bool = False
-    output: Output = Output()
+    #: The store that a flag names; without one the configuration does.
+    store: str | None = None
+    output: Output = field(default_factory=Output)
 
     @classmethod
     def of(cls, context: click.Context) -> Call:
         """Read the options given before and after the command; the later one wins."""
-        given = {name.removeprefix(_META): value for name, value in context.meta.items() if name.startswith(_META)}
+        given = {
+            name.removeprefix(_META): value for name, value in context.meta.items() if name.startswith(_META)
+        }
         output = Output(given.get("json", False), given.get("quiet", False), given.get("color", "auto"))
-        store = given.get("store")
-        return cls(store or DEFAULT_STORE, store is not None, output)
+        return cls(given.get("store"), output)
 
 
 def _remember(context: click.Context, option: click.Parameter, value: Any) -> None:
@@ -56,14 +56,13 @@ def _remember(context: click.Context, option: click.Parameter, value: Any) -> No
         context.meta[f"{_META}{option.name}"] = value
 
 
-def _common_options(*, outer: bool) -> list[click.Parameter]:
-    """Make the shared options. Only the outer ones read the environment, or it would win over a flag."""
+def _common_options() -> list[click.Parameter]:
+    """Make the options that may stand before and after a command."""
     return [
         click.Option(
             ["--store"],
             metavar="URL",
-            envvar="HOLDFAST_STORE" if outer else None,
-            help=f"Folder or URL of the store. [env: HOLDFAST_STORE; default: {DEFAULT_STORE}]",
+            help="Folder or URL of the store. [env: HOLDFAST_STORE; default: .holdfast]",
             callback=_remember,
             expose_value=False,
         ),
@@ -92,7 +91,7 @@ class StoreCommand(click.Command):
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
-        self.params.extend(_common_options(outer=False))
+        self.params.extend(_common_options())
 
     def invoke(self, context: click.Context) -> Any:
         assert self.callback is not None
@@ -117,7 +116,8 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
-            raise click.UsageError(f"no such command: {name}{did_you_mean(name, COMMANDS)}", context)
+            hint = did_you_mean(name, COMMANDS) or "See `holdfast --help`."
+            raise Failure("wrong_usage", Exit.USAGE, f"no such command: {name}", hint=hint)
         return super().resolve_command(context, args)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
@@ -126,12 +126,12 @@ class Commands(click.Group):
 
 
 def did_you_mean(typed: str, names: Iterable[str]) -> str:
-    """Answer `; did you mean X?`, or nothing where no name is close."""
+    """Ask `Did you mean X?`, or nothing where no name is close."""
     from difflib import get_close_matches
     from itertools import islice
 
     close = get_close_matches(typed, list(islice(names, _NAMES_COMPARED_MAX)), n=3, cutoff=0.6)
-    return f"; did you mean {' or '.join(map(safe, close))}?" if close else ""
+    return f"Did you mean {' or '.join(close)}?" if close else ""
 
 
 def _print_version(context: click.Context, option: click.Parameter, value: bool) -> None:
@@ -152,7 +152,7 @@ holdfast = Commands(
       holdfast --store .holdfast list
     """,
     params=[
-        *_common_options(outer=True),
+        *_common_options(),
         click.Option(
             ["--version"],
             is_flag=True,

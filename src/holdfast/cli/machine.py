@@ -1,18 +1,18 @@
-"""What the disk, the clock and the installation under a store are like. Looks only; needs no store to be open."""
+"""What the disk, the clock and the installation under a store are like. Looks only."""
 
 from __future__ import annotations
 
 import os
 import stat
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 
-from holdfast.cli.output import counted, size_text
+from holdfast.cli.output import size_text
 
 OK, WARN, FAIL, INFO = "ok", "warn", "fail", "info"
 
@@ -29,7 +29,19 @@ _CLOCK_SLACK = timedelta(seconds=5)
 _CLOCK_FLOOR_YEAR = 2026
 
 #: File systems whose locks or syncs do not keep what Holdfast promises on them.
-_REMOTE = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "fuse.sshfs", "fuse.s3fs"}
+_REMOTE = {
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "9p",
+    "afs",
+    "ceph",
+    "glusterfs",
+    "fuse.sshfs",
+    "fuse.s3fs",
+}
 _VOLATILE = {"tmpfs", "ramfs"}
 _MOUNTS = "/proc/self/mounts"
 _LOCKS = "/proc/locks"
@@ -52,7 +64,9 @@ def disk_space(folder: str) -> Check:
     free, whole = disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize
     detail = f"{size_text(free)} of {size_text(whole)} free"
     if disk.f_files and disk.f_favail < FREE_FILES_WARN:
-        return Check("disk space", WARN, f"{detail}, room for {disk.f_favail} more files", "Free some inodes.")
+        return Check(
+            "disk space", WARN, f"{detail}, room for {disk.f_favail} more files", "Free some inodes."
+        )
     if free >= FREE_BYTES_WARN:
         return Check("disk space", OK, detail)
     status = FAIL if free < FREE_BYTES_FAIL else WARN
@@ -118,13 +132,16 @@ def permissions(folder: str) -> Check:
     """See whether others may look into the store, and whether we may write to it."""
     looked_at, open_to_others = 0, 0
     for path in islice(_files_below(folder), _FILES_LOOKED_AT_MAX):
-        looked_at += 1
-        open_to_others += bool(stat.S_IMODE(os.lstat(path).st_mode) & 0o077)
+        # Links have no rights of their own; and a file of a store in use may go at any moment.
+        with suppress(FileNotFoundError):
+            mode = os.lstat(path).st_mode
+            looked_at += 1
+            open_to_others += bool(not stat.S_ISLNK(mode) and mode & 0o077)
     access = "writable" if os.access(folder, os.W_OK) else "read only"
     if open_to_others:
         hint = "Take the rights of group and others away: `chmod -R go= STORE`."
         return Check("permissions", WARN, f"{access}; {open_to_others} of {looked_at} open to others", hint)
-    return Check("permissions", OK, f"{access}; {counted(looked_at, 'file')} and folders closed to others")
+    return Check("permissions", OK, f"{access}; {looked_at:,} files and folders closed to others")
 
 
 def _files_below(folder: str) -> Iterator[str]:
@@ -176,6 +193,4 @@ def versions() -> dict[str, str]:
             found[name] = version(name)
         except PackageNotFoundError:
             continue
-    if sys.version_info >= (3, 14):
-        found["zstd"] = "standard library"
     return found

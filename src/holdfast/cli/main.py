@@ -12,12 +12,10 @@ from typing import NoReturn
 
 import click
 
-from holdfast.cli.exits import Exit, exit_of
+from holdfast.cli.exits import Exit, Failure, exit_of
 from holdfast.cli.group import holdfast
 from holdfast.cli.output import json_text, safe, wants_color
 from holdfast.domain.errors import CheckpointError
-
-DEBUG_VARIABLE = "HOLDFAST_DEBUG"
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -54,6 +52,8 @@ def _run(argv: list[str]) -> int:
         return Exit.INTERRUPTED
     except CheckpointError as error:
         return _report(argv, error.code, error.message, exit_of(error.code), error.place, error.hint)
+    except Failure as error:
+        return _report(argv, error.code, error.message, error.leave, error.place, error.hint)
     except click.ClickException as error:
         return _report(argv, "wrong_usage", error.format_message(), Exit.USAGE, hint=_usage_hint(error))
     except Exception as error:
@@ -92,10 +92,10 @@ def _usage_hint(error: click.ClickException) -> str:
 
 def _report_unexpected(argv: list[str], error: Exception) -> int:
     """Tell of a mistake of ours without burying the reader in it."""
-    if os.environ.get(DEBUG_VARIABLE):
+    if sys.flags.dev_mode:
         raise error
     said = f"unexpected failure ({type(error).__name__}: {error})"
-    hint = f"This is a defect of Holdfast, not of your data. {DEBUG_VARIABLE}=1 shows where."
+    hint = "This is a defect of Holdfast. `python -X dev -m holdfast ...` shows where it is."
     return _report(argv, "unexpected", said, Exit.UNEXPECTED, hint=hint)
 
 

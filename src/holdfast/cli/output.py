@@ -1,4 +1,4 @@
-"""What reaches the terminal: plain tables, JSON, colour only where it is wanted, and never raw control characters.
+"""What reaches the terminal: plain tables, JSON, colour where it is wanted, never raw control characters.
 
 Data goes to standard output, talk to standard error. Text out of a store may be anything, an escape sequence
 that repaints the screen too, so all of it passes through `safe`.
@@ -47,7 +47,13 @@ def _escape(match: re.Match[str]) -> str:
     number = ord(letter)
     if letter in _SHORT_ESCAPES:
         return _SHORT_ESCAPES[letter]
-    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+    return (
+        f"\\x{number:02x}"
+        if number < 0x100
+        else f"\\u{number:04x}"
+        if number < 0x10000
+        else f"\\U{number:08x}"
+    )
 
 
 def _json_escape(match: re.Match[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Splice(NamedTuple):
@@ -22,7 +22,8 @@ class Splice(NamedTuple):
 
 def align(old: Sequence[bytes], new: Sequence[bytes]) -> list[Splice]:
     """Find few splices that turn `old` into `new`."""
-    head, old_end, new_end = _trim(old, new, 0, len(old), 0, len(new))
+    head, tail = common_ends(old, new)
+    old_end, new_end = len(old) - tail, len(new) - tail
     splices = []
     old_at = new_at = head
     for old_match, new_match in [*_anchors(old, new, head, old_end, new_end), (old_end, new_end)]:
@@ -37,31 +38,30 @@ def _gap(
     old: Sequence[bytes], new: Sequence[bytes], old_at: int, old_end: int, new_at: int, new_end: int
 ) -> Splice | None:
     """Describe what lies between two matches, without the equal items next to them."""
-    head, old_end, new_end = _trim(old, new, old_at, old_end, new_at, new_end)
-    old_at, new_at = old_at + head, new_at + head
     if old_at == old_end and new_at == new_end:
         return None
-    return Splice(new_at, old_end - old_at, new_at, new_end)
+    head, tail = common_ends(old[old_at:old_end], new[new_at:new_end])
+    if head + tail == old_end - old_at == new_end - new_at:
+        return None
+    return Splice(new_at + head, old_end - old_at - head - tail, new_at + head, new_end - tail)
 
 
-def _trim(
-    old: Sequence[bytes], new: Sequence[bytes], old_at: int, old_end: int, new_at: int, new_end: int
-) -> tuple[int, int, int]:
-    """Count equal items at the head, and find where the equal tail begins on both sides."""
-    head, most = 0, min(old_end - old_at, new_end - new_at)
-    while head < most and old[old_at + head] == new[new_at + head]:
+def common_ends(old: Sequence[Any], new: Sequence[Any]) -> tuple[int, int]:
+    """Count the equal items at the head and, of the others, at the tail."""
+    head, most = 0, min(len(old), len(new))
+    while head < most and old[head] == new[head]:
         head += 1
     tail, most = 0, most - head
-    while tail < most and old[old_end - tail - 1] == new[new_end - tail - 1]:
+    while tail < most and old[-1 - tail] == new[-1 - tail]:
         tail += 1
-    return head, old_end - tail, new_end - tail
+    return head, tail
 
 
 def _anchors(
     old: Sequence[bytes], new: Sequence[bytes], head: int, old_end: int, new_end: int
 ) -> Iterator[tuple[int, int]]:
     """Yield the longest run of pairs of items that are unique on both sides, rising on both."""
-    if head in (old_end, new_end):
+    if head in (old_end, new_end) or old_end - head == new_end - head == 1:
         return
     in_old, in_new = Counter(old[head:old_end]), Counter(new[head:new_end])
     place = {new[at]: at for at in range(head, new_end) if in_new[new[at]] == 1}

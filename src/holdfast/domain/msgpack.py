@@ -17,6 +17,9 @@ MAX_DEPTH = 10_000
 #: Levels a decoder accepts: a stored value lies a few levels deep in records and states.
 DECODE_DEPTH = MAX_DEPTH + 1_000
 
+#: After so many bytes that were not the needle the byte is not rare.
+_RARE_TRIES = 100
+
 INT_MIN, INT_MAX = -(2**63), 2**64 - 1
 
 TokenKind = Literal["scalar", "list", "dict"]
@@ -63,6 +66,19 @@ def shape(data: bytes) -> Literal["dict", "list", "str", "other"]:
 def text_of(data: bytes) -> bytes:
     """Give the UTF-8 bytes of a packed string."""
     return data[{0xD9: 2, 0xDA: 3, 0xDB: 5}.get(data[0], 1) :]
+
+
+def contains(data: bytes, needle: bytes, rare: int) -> bool:
+    """Find a needle by its byte at `rare`: one byte is found many times faster than several if it is rare."""
+    byte = needle[rare : rare + 1]
+    at = data.find(byte)
+    for _ in range(_RARE_TRIES):
+        if at < 0:
+            return False
+        if data.startswith(needle, max(at - rare, 0)):
+            return True
+        at = data.find(byte, at + 1)
+    return needle in data
 
 
 def write_tree(plain: Any, scalar: Scalar, list_head: Head, dict_head: Head) -> bytes:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from holdfast.domain.errors import CheckpointCorruptError, UnstorableValueError, UnsupportedTypeError
-from holdfast.domain.msgpack import DECODE_DEPTH, INT_MAX, INT_MIN
+from holdfast.domain.msgpack import DECODE_DEPTH, INT_MAX, INT_MIN, contains
 from holdfast.domain.plain import TAG
 
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -55,8 +55,9 @@ def loads(data: bytes, *, strict: bool = False) -> Any:
     """
     try:
         text = str(data, "utf-8")
-        value = _decoder_for(text, strict=strict).decode(text)
-        if "\\ud" in text or "\\uD" in text:
+        value = _decoder_for(data, strict=strict).decode(text)
+        # Only an escape can bring in a lone surrogate, and Holdfast escapes nothing but control characters.
+        if contains(data, b"\\u", rare=0) and (b"\\ud" in data or b"\\uD" in data):
             _ENCODER.encode(value).encode()
         return value
     except RecursionError:
@@ -161,11 +162,11 @@ _TAGGED = json.JSONDecoder(parse_constant=_refuse_constant, object_hook=_revive_
 _STRICT = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_unique)
 
 
-def _decoder_for(text: str, *, strict: bool) -> json.JSONDecoder:
+def _decoder_for(data: bytes, *, strict: bool) -> json.JSONDecoder:
     """Choose the fastest decoder that is right: a hook runs for every object, so only where it has work."""
     if strict:
         return _STRICT
-    has_native = '"$hf"' in text and ('"bytes"' in text or '"float"' in text)
+    has_native = contains(data, b'"$hf"', rare=1) and (b'"bytes"' in data or b'"float"' in data)
     return _TAGGED if has_native else _PLAIN
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Kind, Operation
@@ -66,9 +67,22 @@ class Applier:
             self._disk.make_folder(path.rpartition("/")[0])
             return self._disk.open(path, write=True, create=True)
 
+    def place(self, path: str, data: bytes, temporary: str) -> None:
+        """Put a file that no journal frame carries where it belongs, by way of a temporary one."""
+        try:
+            self._fill(temporary, data)
+            self._disk.make_folder(path.rpartition("/")[0])
+            self._move(temporary, path)
+        except OSError:
+            with suppress(OSError):
+                self._disk.unlink(temporary)
+            raise
+
     def _replace(self, path: str, data: bytes) -> None:
-        temporary = path + TEMPORARY_SUFFIX
-        self._folders.update(ancestors(path))
+        self._fill(path + TEMPORARY_SUFFIX, data)
+        self._move(path + TEMPORARY_SUFFIX, path)
+
+    def _fill(self, temporary: str, data: bytes) -> None:
         handle = self._create(temporary)
         try:
             self._disk.truncate(handle, 0)
@@ -76,6 +90,9 @@ class Applier:
             self._disk.sync(handle)
         finally:
             self._disk.close(handle)
+
+    def _move(self, temporary: str, path: str) -> None:
+        self._folders.update(ancestors(path))
         self._disk.rename(temporary, path)
         self._touched.discard(path)
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from holdfast.adapters.filesystem import layout, quarantine
-from holdfast.adapters.filesystem.apply import Applier
+from holdfast.adapters.filesystem.apply import TEMPORARY_SUFFIX, Applier
 from holdfast.adapters.filesystem.disk import Disk
-from holdfast.adapters.filesystem.frame import Frame, Kind, Operation, frame_bytes
-from holdfast.adapters.filesystem.journal import Journal
+from holdfast.adapters.filesystem.frame import Frame, Operation, frame_bytes
+from holdfast.adapters.filesystem.journal import FOLDER, Appended, Journal
 from holdfast.adapters.filesystem.manifest import Manifest
 from holdfast.adapters.filesystem.overlay import Files, Overlay
 from holdfast.adapters.filesystem.page import Page
@@ -130,9 +131,10 @@ class Committer:
         draft = Draft(self.files, self._ends)
         room = self._frame_bytes_max
         for commit in commits:
-            room -= _weight(commit)
-            if outcomes and room < 0:
-                break
+            if len(commits) > 1:
+                room -= _weight(commit)
+                if outcomes and room < 0:
+                    break
             key = _key(commit.workflow_id)
             try:
                 standing = standings.get(key) or self.standing(commit.workflow_id)
@@ -157,14 +159,14 @@ class Committer:
             self.settler.settle()
         self._sync(frame)
 
-    def _append(self, operations: list[Operation]) -> Frame:
+    def _append(self, operations: list[Operation]) -> Appended:
         frame = self.journal.append(operations)
         self._overlay.add(frame, operations)
         for operation in operations:
             self._ends.note(operation)
         return frame
 
-    def _sync(self, frame: Frame) -> None:
+    def _sync(self, frame: Appended) -> None:
         try:
             self.journal.sync(frame)
         except BaseException:
@@ -214,8 +216,10 @@ class Committer:
         self._write_file(f"{layout.workflow_folder(workflow_id)}/{name}", keyframe.data)
 
     def _write_file(self, path: str, data: bytes) -> None:
+        # Two processes may write the same file at once, so each has its own temporary one; it lies in the
+        # journal's folder, where the next recovery removes what a killed process left.
         applier = Applier(self._disk)
-        applier.apply([Operation(Kind.REPLACE, path, 0, data)])
+        applier.place(path, data, f"{FOLDER}/{uuid.uuid4().hex}{TEMPORARY_SUFFIX}")
         applier.sync()
 
     # -- derived objects and removal ---------------------------------------------------------

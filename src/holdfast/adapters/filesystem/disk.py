@@ -138,10 +138,11 @@ class Disk:
         return _sync_file_system(self.root)
 
     def rename(self, source: str, target: str) -> None:
-        """Replace `target` by `source`, both in one folder, atomically."""
+        """Replace `target` by `source` atomically."""
+        above, _, old = source.rpartition("/")
         parent, _, name = target.rpartition("/")
-        with self._folder(parent) as handle:
-            os.rename(source.rpartition("/")[2], name, src_dir_fd=handle, dst_dir_fd=handle)
+        with self._folder(above) as before, self._folder(parent) as after:
+            os.rename(old, name, src_dir_fd=before, dst_dir_fd=after)
 
     def unlink(self, path: str) -> None:
         parent, _, name = path.rpartition("/")

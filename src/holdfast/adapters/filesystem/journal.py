@@ -7,6 +7,7 @@ can take it alone knows that nobody else lives, and recovers what a crash left.
 from __future__ import annotations
 
 import errno
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,6 +43,13 @@ class Damage:
     image: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Appended(Frame):
+    """A frame and the ring it was written to: by the time it is synced there may be a newer one."""
+
+    ring: Ring
+
+
 class Journal:
     """One process's view of the journal."""
 
@@ -53,6 +61,8 @@ class Journal:
         self.page = _open_page(disk)
         self.ring: Ring
         self._retired: list[Ring] = []
+        # An error of a sync is told once per descriptor: the next sync must not start before it is known.
+        self._syncing = threading.Lock()
         self.end = 0
         self.chain = EMPTY_DIGEST
         self.token = 0
@@ -95,6 +105,9 @@ class Journal:
         frames = list(ring.chained(block.settled, block.chain))
         end, chain = _end_of(frames, block)
         self.damage = self.damage or find_damage(ring, end, durable)
+        if frames:
+            # A killed writer's last frame may be in memory only; files must never be ahead of the journal.
+            ring.sync()
         redo(frames)
         self.page.clear()
         ring = self._restart(ring, end, chain)
@@ -209,11 +222,7 @@ class Journal:
         durable = max(self.page.mark(Page.DURABLE, generation), block.settled)
         frames = [f for f in ring.chained(block.settled, block.chain) if f.end <= durable]
         fresh = Superblock(generation + 1, 1, block.capacity, block.settled, block.chain)
-        successor = Ring.create(self._disk, ring_path(fresh.generation), fresh)
-        for frame in frames:
-            data, _ = encode_frame(frame.lsn, frame.durable, frame.token, frame.previous, frame.payload)
-            successor.write(data, frame.lsn)
-        successor.sync()
+        successor = Ring.create(self._disk, ring_path(fresh.generation), fresh, frames)
         end, chain = _end_of(frames, block)
         self.page.raise_mark(Page.DURABLE, fresh.generation, end)
         self.page.raise_mark(Page.APPLIED, fresh.generation, self.page.mark(Page.APPLIED, generation))
@@ -255,33 +264,45 @@ class Journal:
             raise OSError(errno.EFBIG, "a commit larger than the journal; raise journal_bytes")
         return self.end + needed - self.settled <= self.ring.capacity
 
-    def append(self, operations: list[Operation]) -> Frame:
+    def append(self, operations: list[Operation]) -> Appended:
         """Write one frame at the end and tell the others. Not yet durable. Needs the append lock."""
         payload = encode_operations(operations)
         data, digest = encode_frame(self.end, self.durable, self.token, self.chain, payload)
         self.ring.write(data, self.end)
-        frame = Frame(self.end, self.durable, self.token, self.chain, digest, payload)
+        frame = Appended(self.end, self.durable, self.token, self.chain, digest, payload, self.ring)
         self.end, self.chain = frame.end, digest
         self.page.publish(self.generation, self.end, self.chain)
         return frame
 
-    def sync(self, frame: Frame) -> None:
+    def sync(self, frame: Appended) -> None:
         """Make a frame, and all before it, durable; raises if that failed for anyone."""
-        ring, generation = self.ring, self.generation
-        try:
-            ring.sync()
-        except OSError:
-            self.page.raise_mark(Page.POISONED, generation, 1)
-            raise
-        if self.page.mark(Page.POISONED, generation):
-            raise JournalPoisoned("another writer's sync of the same journal failed")
-        self.page.raise_mark(Page.DURABLE, generation, frame.end)
+        self._sync_ring(frame.ring, frame.end)
+
+    def sync_published(self) -> None:
+        """Make durable what writers appended and died before syncing: it would hold the ring for ever."""
+        ring, tail = self.ring, self.page.tail()
+        if tail and tail.generation == ring.superblock.generation and tail.end > self.durable:
+            self._sync_ring(ring, tail.end)
+
+    def _sync_ring(self, ring: Ring, end: int) -> None:
+        generation = ring.superblock.generation
+        with self._syncing:
+            try:
+                ring.sync()
+            except OSError:
+                self.page.raise_mark(Page.POISONED, generation, 1)
+                raise
+            if self.page.mark(Page.POISONED, generation):
+                raise JournalPoisoned("another writer's sync of the same journal failed")
+            self.page.raise_mark(Page.DURABLE, generation, end)
 
     # -- settling ----------------------------------------------------------------------------
 
     def frames_since_settled(self) -> list[Frame]:
         """Durable frames that the files do not yet durably hold. For the one applier."""
-        self.ring.reread_superblock()
+        if self.ring.reread_superblock():
+            # The applier before us may have died between writing and syncing it.
+            self.ring.sync()
         block, durable = self.ring.superblock, self.durable
         return [frame for frame in self.ring.chained(block.settled, block.chain) if frame.end <= durable]
 

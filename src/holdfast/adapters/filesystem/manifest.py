@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 from holdfast.domain.record import Entry, KeyframeEntry, Removal, Transition
@@ -37,7 +38,9 @@ _FIELDS = {
     "pinned": "pinned",
     "pruned": "pruned",
 }
-_DEFAULTS = {name: getattr(Entry(0, "", "", "", ""), name) for name in _FIELDS.values()}
+_values_of = attrgetter(*_FIELDS.values())
+_DEFAULTS = _values_of(Entry(0, "", "", "", ""))
+_to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class ManifestDamaged(Exception):
@@ -78,11 +81,8 @@ def header_line(workflow_id: str) -> bytes:
 
 
 def entry_line(entry: Entry, offset: int) -> bytes:
-    fields: dict[str, Any] = {}
-    for key, name in _FIELDS.items():
-        value = getattr(entry, name)
-        if value != _DEFAULTS[name]:
-            fields[key] = value
+    told = zip(_FIELDS, _values_of(entry), _DEFAULTS, strict=True)
+    fields = {key: value for key, value, default in told if value != default}
     # The parent is nearly always the checkpoint before; only another one is worth a word.
     fields.pop("parent", None)
     if entry.parent != entry.sequence - 1:
@@ -207,7 +207,7 @@ def read_keyframe(line: dict[str, Any]) -> KeyframeEntry:
 
 
 def _line(fields: dict[str, Any]) -> bytes:
-    body = json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()[:-1]
+    body = _to_json(fields).encode()[:-1]
     return body + b',"sum":"' + _sum(body) + b'"}\n'
 
 

@@ -103,8 +103,10 @@ class Files:
     def list_folder(self, path: str) -> list[str]:
         """Names of files in a folder as they will be when everything is applied."""
         prefix = path + "/"
+        # The overlay first, as in `size`: what is applied in between is then seen twice, never missed.
+        overlaid = self._overlay.paths()
         names = set(self._disk.list_folder(path))
-        for pending in self._overlay.paths():
+        for pending in overlaid:
             name = pending.removeprefix(prefix)
             if pending.startswith(prefix) and "/" not in name:
                 names.add(name) if self.size(pending) is not None else names.discard(name)
@@ -113,10 +115,11 @@ class Files:
     def list_folders(self, path: str) -> list[str]:
         """Names of folders in a folder, also of those that only pending files will create."""
         prefix = path + "/"
+        overlaid = self._overlay.paths()
         names = set(self._disk.list_folder(path))
         names.update(
             pending.removeprefix(prefix).split("/")[0]
-            for pending in self._overlay.paths()
+            for pending in overlaid
             if pending.startswith(prefix) and "/" in pending.removeprefix(prefix)
         )
         return sorted(names)

@@ -39,21 +39,19 @@ class Page:
 
     def __init__(self, shared: SharedPage) -> None:
         self._shared = shared
+        # What was seen last, and what it meant: most looks find the same bytes again.
+        self._tail_seen: tuple[bytes, Tail | None] = (b"", None)
+        self._marks_seen: dict[int, tuple[bytes, int, int]] = {}
 
     def close(self) -> None:
         self._shared.close()
 
     def tail(self) -> Tail | None:
-        found = [t for t in (self._read_tail(0), self._read_tail(1)) if t is not None]
-        return max(found, key=lambda tail: tail.counter, default=None)
-
-    def _read_tail(self, slot: int) -> Tail | None:
-        start = slot * _TAIL_BYTES
-        raw = bytes(self._shared[start : start + _TAIL.size + 4])
-        if raw[_TAIL.size :] != _checksum(raw[: _TAIL.size]):
-            return None
-        counter, generation, end, chain = _TAIL.unpack(raw[: _TAIL.size])
-        return Tail(counter, generation, end, chain) if counter else None
+        raw = bytes(self._shared[0:_CELLS_START])
+        if raw != self._tail_seen[0]:
+            found = [t for t in (_read_tail(raw, 0), _read_tail(raw, 1)) if t is not None]
+            self._tail_seen = raw, max(found, key=lambda tail: tail.counter, default=None)
+        return self._tail_seen[1]
 
     def publish(self, generation: int, end: int, chain: bytes) -> None:
         """Tell where the journal ends now. Called under the append lock, after the write."""
@@ -67,9 +65,12 @@ class Page:
         """Value of a mark, 0 if it was never set in this generation."""
         start = _CELLS_START + cell * _CELL_BYTES
         raw = bytes(self._shared[start : start + _CELL.size + 4])
-        found, value = _CELL.unpack(raw[: _CELL.size])
-        valid = raw[_CELL.size :] == _checksum(raw[: _CELL.size]) and found == generation
-        return int(value) if valid else 0
+        seen = self._marks_seen.get(cell)
+        if seen is None or seen[0] != raw:
+            valid = raw[_CELL.size :] == _checksum(raw[: _CELL.size])
+            found, value = _CELL.unpack(raw[: _CELL.size]) if valid else (0, 0)
+            self._marks_seen[cell] = seen = raw, found, value
+        return seen[2] if seen[1] == generation else 0
 
     def raise_mark(self, cell: int, generation: int, value: int) -> None:
         """Move a mark forward; one that is already further stays."""
@@ -81,6 +82,15 @@ class Page:
     def clear(self) -> None:
         """Forget everything: the one process that has the store open starts over."""
         self._shared[0:PAGE_BYTES] = bytes(PAGE_BYTES)
+
+
+def _read_tail(raw: bytes, slot: int) -> Tail | None:
+    start = slot * _TAIL_BYTES
+    body, checksum = raw[start : start + _TAIL.size], raw[start + _TAIL.size : start + _TAIL.size + 4]
+    if checksum != _checksum(body):
+        return None
+    counter, generation, end, chain = _TAIL.unpack(body)
+    return Tail(counter, generation, end, chain) if counter else None
 
 
 def _checksum(body: bytes) -> bytes:

@@ -16,6 +16,7 @@ class JournalReader:
         self.ring: Ring | None = None
         self.end = 0
         self.chain = EMPTY_DIGEST
+        self._last: Frame | None = None
 
     def refresh(self) -> tuple[bool, list[Frame]]:
         """Frames that appeared since the last look, and whether to forget those before."""
@@ -30,7 +31,8 @@ class JournalReader:
             forget = True
             self._rewind(self.ring)
         if frames:
-            self.end, self.chain = frames[-1].end, frames[-1].digest
+            self._last = frames[-1]
+            self.end, self.chain = self._last.end, self._last.digest
         return forget, frames
 
     def _follow(self) -> bool:
@@ -38,19 +40,33 @@ class JournalReader:
         newest = max(filter(None, map(generation_of, self._disk.list_folder(FOLDER))), default=None)
         current = self.ring
         if newest is None or (current and current.superblock.generation == newest):
-            moved = current is not None and current.reread_superblock()
-            if moved and current is not None and current.superblock.settled > self.end:
-                self._rewind(current)
-                return True
-            return False
+            if current is None or not self._overtaken(current):
+                return False
+            self._rewind(current)
+            return True
         self.close()
-        self.ring = Ring.open(self._disk, ring_path(newest), write=False)
+        try:
+            self.ring = Ring.open(self._disk, ring_path(newest), write=False)
+        except FileNotFoundError:
+            # Replaced between the listing and here: the next listing names its successor.
+            return self._follow()
         if self.ring is not None:
             self._rewind(self.ring)
         return True
 
+    def _overtaken(self, ring: Ring) -> bool:
+        """Whether what we followed was recycled, or replaced because its writer died before it counted."""
+        ring.reread_superblock()
+        if ring.superblock.settled > self.end:
+            return True
+        last = self._last
+        if last is None or last.lsn < ring.superblock.settled:
+            return False
+        return ring.digest_at(last.lsn) != last.digest
+
     def _rewind(self, ring: Ring) -> None:
         self.end, self.chain = ring.superblock.settled, ring.superblock.chain
+        self._last = None
 
     @property
     def settled(self) -> int:

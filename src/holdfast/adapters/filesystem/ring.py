@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from holdfast.adapters.filesystem.disk import Disk
@@ -15,6 +15,7 @@ from holdfast.adapters.filesystem.frame import (
     MAGIC,
     Frame,
     decode_frame,
+    encode_frame,
     payload_length,
 )
 
@@ -76,10 +77,11 @@ class Ring:
         return Ring(disk, handle, path, found)
 
     @staticmethod
-    def create(disk: Disk, path: str, superblock: Superblock) -> Ring:
+    def create(disk: Disk, path: str, superblock: Superblock, frames: Sequence[Frame] = ()) -> Ring:
         """Write a new ring file durably, zero-filled, so that commits never grow it.
 
-        It gets its name last: a ring file without a valid superblock is damaged, never unfinished.
+        It gets its name last, when it holds the frames that it takes over: a ring file that is there
+        is whole or damaged, never unfinished.
         """
         temporary = path + ".tmp"
         handle = disk.open(temporary, write=True, create=True)
@@ -88,6 +90,10 @@ class Ring:
         for slot in range(2):
             disk.write(handle, superblock.encode(), slot * SLOT_BYTES)
         ring.fill()
+        for frame in frames:
+            data, _ = encode_frame(frame.lsn, frame.durable, frame.token, frame.previous, frame.payload)
+            ring.write(data, frame.lsn)
+        ring.sync()
         disk.rename(temporary, path)
         disk.sync_folder(path.rpartition("/")[0])
         return ring
@@ -125,12 +131,14 @@ class Ring:
 
     def settle(self, settled: int, chain: bytes) -> None:
         """Move the settled point, durably. Only then may what lies before it be overwritten."""
-        block = self.superblock
-        self.superblock = Superblock(block.generation, block.counter + 1, block.capacity, settled, chain)
-        self._disk.write(self.handle, self.superblock.encode(), 0)
+        old = self.superblock
+        block = Superblock(old.generation, old.counter + 1, old.capacity, settled, chain)
+        self._disk.write(self.handle, block.encode(), 0)
         self.sync()
         # The second copy becomes durable with the next commit's sync; it is there for bit rot.
-        self._disk.write(self.handle, self.superblock.encode(), SLOT_BYTES)
+        self._disk.write(self.handle, block.encode(), SLOT_BYTES)
+        # Last: who appends in another thread takes this as leave to overwrite.
+        self.superblock = block
 
     def reread_superblock(self) -> bool:
         """Take up a newer settled point; True if it moved."""
@@ -148,6 +156,10 @@ class Ring:
             return None
         payload = self.read(length, lsn + HEADER_BYTES)
         return decode_frame(header, payload) if len(payload) == length else None
+
+    def digest_at(self, lsn: int) -> bytes:
+        """The digest that the frame at a position claims, unchecked."""
+        return self.read(HEADER_BYTES, lsn)[-len(EMPTY_DIGEST) :]
 
     def chained(self, lsn: int, chain: bytes) -> Iterator[Frame]:
         """Frames from a position on, as far as the chain is unbroken."""

@@ -87,6 +87,7 @@ class Settler:
         with self._mutex:
             self._disk.lock(self._lock)
             try:
+                self._journal.sync_published()
                 self._apply()
                 self._settle()
             finally:
@@ -95,7 +96,9 @@ class Settler:
     def _settle(self) -> None:
         journal = self._journal
         generation, page = journal.generation, journal.page
-        frames = journal.frames_since_settled()
+        # Commits go on meanwhile: what became durable after the last batch is in no file yet.
+        applied = page.mark(Page.APPLIED, generation)
+        frames = [frame for frame in journal.frames_since_settled() if frame.end <= applied]
         if not frames:
             return
         settled = journal.settled

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from holdfast.adapters.filesystem import layout, manifest
 from holdfast.adapters.filesystem.frame import Kind, Operation
@@ -148,14 +148,13 @@ class Draft:
 
 def after(commit: Commit) -> Head:
     """The head once a commit is in."""
-    head = commit.expected
-    if commit.record is not None:
-        entry = commit.record.entry
-        head = replace(head, sequence=entry.sequence, checksum=entry.checksum)
-    if commit.events:
-        last = commit.events[-1]
-        head = replace(head, event_seq=last.seq, event_hash=last.hash)
-    return head
+    head, record, events = commit.expected, commit.record, commit.events
+    return Head(
+        record.entry.sequence if record else head.sequence,
+        record.entry.checksum if record else head.checksum,
+        events[-1].seq if events else head.event_seq,
+        events[-1].hash if events else head.event_hash,
+    )
 
 
 def conflict(commit: Commit, head: Head) -> CheckpointConflictError:

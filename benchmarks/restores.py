@@ -1,0 +1,80 @@
+"""Reading back: a whole state beside `json.loads` of it; codecs; starting up."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import holdfast
+from benchmarks.holdfast_store import counted
+from benchmarks.measure import Row, interleaved, micros, p50, timed
+from benchmarks.states import ChangingState
+from holdfast.adapters.codecs import codec
+from holdfast.domain.errors import StateSizeWarning
+
+
+def run(folder: Path) -> list[Row]:
+    warnings.simplefilter("ignore", StateSizeWarning)
+    folder.mkdir()
+    return _restore(folder) + _codecs() + _start_up()
+
+
+def _restore(folder: Path) -> list[Row]:
+    """The latest state of 1 MB, 60 deltas after its keyframe, files read each time."""
+    service, _ = counted(folder)
+    changing = ChangingState("bench", 1_000_000)
+    for _ in range(60):
+        service.create_checkpoint("bench", changing.step())
+    service.close()
+    text = json.dumps(changing.state.to_fields())
+    plain = folder / "state.json"
+    plain.write_text(text)
+    with holdfast.open(str(folder / "store"), read_only=True) as again:
+        ours, loads = interleaved(
+            40,
+            lambda: again.restore_checkpoint("bench@latest"),
+            lambda: json.loads(plain.read_text()),
+        )
+        if again.restore_checkpoint("bench@latest").messages != changing.state.messages:
+            raise AssertionError("what was restored is another state")
+    ratio = p50(ours) / p50(loads)
+    told = f"p50 {micros(p50(ours))}, {ratio:.2f}x json.loads ({micros(p50(loads))})"
+    return [Row("read", "restore latest, 1 MB, 60 deltas", told, "<= 3x", ratio <= 3)]
+
+
+def _codecs() -> list[Row]:
+    fields = ChangingState("bench", 1_000_000).state.to_fields()
+    rows = []
+    for name, bar in (("json", 0.010), ("msgpack", 0.005), ("cbor", None)):
+        coder = codec(name)
+        data = coder.encode(fields)
+        (times,) = interleaved(20, lambda coder=coder: coder.encode(fields))  # type: ignore[misc]
+        (back,) = interleaved(20, lambda coder=coder, data=data: coder.decode(data))  # type: ignore[misc]
+        told = f"encode p50 {micros(p50(times))}, decode {micros(p50(back))}"
+        bar_text, held = (f"< {bar * 1e3:.0f} ms", p50(times) < bar) if bar else ("", None)
+        rows.append(Row("read", f"serializer {name}, 1 MB", told, bar_text, held))
+    return rows
+
+
+def _start_up() -> list[Row]:
+    python = sys.executable
+    bare = ["-c", "pass"]
+    commands = {"import holdfast": ["-c", "import holdfast"], "holdfast --help": ["-m", "holdfast", "--help"]}
+    rows = []
+    for name, arguments in commands.items():
+        times, nothing = interleaved(
+            15,
+            lambda a=arguments: _child(python, a),
+            lambda: _child(python, bare),  # type: ignore[misc]
+        )
+        told = f"p50 {micros(p50(times))} (python itself {micros(p50(nothing))})"
+        bar, held = ("< 150 ms", p50(times) < 0.15) if "help" in name else ("", None)
+        rows.append(Row("start", name, told, bar, held))
+    return rows
+
+
+def _child(python: str, arguments: list[str]) -> float:
+    return timed(lambda: subprocess.run([python, *arguments], check=True, stdout=subprocess.DEVNULL))

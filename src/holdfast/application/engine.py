@@ -1,0 +1,176 @@
+"""The machinery behind both faces of the service: one writer, one queue, one reader, one housekeeper."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import weakref
+from contextlib import suppress
+from typing import Any
+
+from holdfast.application.commands import CheckpointName, CheckpointOptions, CreateCheckpoint, State
+from holdfast.application.commit_queue import CommitQueue, Ticket
+from holdfast.application.housekeeping import Housekeeper
+from holdfast.application.kit import Kit
+from holdfast.application.reading import Reader
+from holdfast.application.resolve import resolve, uuid_of
+from holdfast.application.retain import PruneResult, plan_delete, plan_prune, secure
+from holdfast.application.writer import Writer
+from holdfast.domain.checkpoint import CheckpointType, Scope
+from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError, InvalidStateError
+from holdfast.domain.ids import check_id, check_workflow_id
+from holdfast.domain.plain import Plain
+from holdfast.domain.retention import RetentionPolicy
+from holdfast.domain.state import as_state
+
+
+class Engine:
+    """Carries out what both faces offer."""
+
+    def __init__(self, kit: Kit) -> None:
+        self.kit = kit
+        #: The first commit nobody waited for that failed since the last flush.
+        self.failure: Exception | None = None
+        self.begin()
+        _ENGINES.add(self)
+
+    def begin(self) -> None:
+        """Set up everything a process needs of its own: at the start, and again in a forked child."""
+        kit = self.kit
+        self.queue = CommitQueue(kit.store.commit)
+        self.housekeeper = Housekeeper(kit, self.queue, self._retain)
+        self.writer = Writer(kit, self.queue, self.housekeeper)
+        self.reader = Reader(kit)
+
+    def name_by_uuid(self, options: CheckpointOptions) -> CheckpointOptions:
+        """Replace the names of other checkpoints by their UUIDs; reads the store where it has to."""
+        named = options.copy()
+        if (parent := options.get("parent_checkpoint_id")) is not None:
+            named["parent_checkpoint_id"] = uuid_of(self.kit.store, parent)
+        if "dependent_checkpoint_ids" in options:
+            names = options["dependent_checkpoint_ids"]
+            named["dependent_checkpoint_ids"] = [uuid_of(self.kit.store, name) for name in names]
+        return named
+
+    def checkpoint_command(
+        self, workflow_id: str, state: State, options: CheckpointOptions
+    ) -> CreateCheckpoint:
+        """Check what a caller gave and put it into a command."""
+        given: dict[str, Any] = dict(self.name_by_uuid(options))
+        check_workflow_id(workflow_id)
+        for kind in ("stage", "agent", "session"):
+            if (text := given.get(f"{kind}_id")) is not None:
+                check_id(kind, text)
+        whole = as_state(workflow_id, state)
+        given["session_id"] = given.get("session_id") or whole.session_id or None
+        asked_type = given.pop("type", None)
+        scope = Scope.of(given.get("stage_id"), given.get("agent_id"))
+        return CreateCheckpoint(
+            workflow_id,
+            whole.to_fields(),
+            _type(asked_type, scope),
+            phase=whole.phase,
+            parent_uuid=given.pop("parent_checkpoint_id", None),
+            dependent_uuids=tuple(given.pop("dependent_checkpoint_ids", ())),
+            append_only=frozenset(given.pop("append_only", ())),
+            **given,
+        )
+
+    def fork_command(self, name: CheckpointName, new_workflow_id: str) -> CreateCheckpoint:
+        """Make the first checkpoint of a new workflow out of another's."""
+        check_workflow_id(new_workflow_id)
+        found = resolve(self.kit.store, name)
+        tree = self.reader.whole(self.reader.restored(found))
+        # Plain trees are stored as they are: types that this program does not know fork as well.
+        fields = {**{key: Plain(value) for key, value in tree.items()}, "workflow_id": new_workflow_id}
+        return CreateCheckpoint(
+            new_workflow_id,
+            fields,
+            CheckpointType.WORKFLOW_START,
+            phase=found.entry.phase,
+            session_id=found.entry.session,
+            expected_sequence=0,
+            forked_from={
+                "wf": found.workflow_id,
+                "seq": found.entry.sequence,
+                "checksum": found.entry.checksum,
+            },
+        )
+
+    def prune(self, workflow_id: str, policy: RetentionPolicy, *, dry_run: bool = False) -> PruneResult:
+        """Remove what a policy does not keep and nothing kept needs."""
+        plan = plan_prune(self.kit, workflow_id, policy)
+        if dry_run or not (plan.removal.sequences or plan.removal.groups):
+            return PruneResult(plan.removal.sequences, plan.freed_bytes, dry_run=dry_run)
+        secure(self.kit, workflow_id, policy)
+        return self.writer.remove(workflow_id, lambda: plan_prune(self.kit, workflow_id, policy))
+
+    def delete(self, name: CheckpointName) -> bool:
+        """Remove one checkpoint; False if there is none."""
+        try:
+            found = resolve(self.kit.store, name)
+        except CheckpointNotFoundError:
+            return False
+        sequence = found.entry.sequence
+        self.writer.remove(found.workflow_id, lambda: plan_delete(self.kit, found.workflow_id, sequence))
+        return True
+
+    def wait(self, ticket: Ticket) -> Any:
+        """Answer a ticket's result when it is durable; do what is owed where no thread does."""
+        result = self.queue.wait(ticket)
+        if not self.kit.background and self.housekeeper.has_work:
+            self.housekeeper.run()
+        return result
+
+    def flush(self) -> None:
+        """Wait for everything queued and everything owed; raise what failed unheard since the last time."""
+        self.queue.flush()
+        self.housekeeper.run()
+        failure, self.failure = self.failure, None
+        if failure is not None:
+            raise failure
+
+    def close(self) -> None:
+        """Finish everything and close the store. Idempotent."""
+        self.queue.close()
+        self.housekeeper.close()
+        self.kit.store.close()
+        _ENGINES.discard(self)
+
+    def _retain(self, workflow_id: str) -> None:
+        """Let retention run, after a new keyframe made it worth it."""
+        if self.kit.retention is not None:
+            self.prune(workflow_id, self.kit.retention)
+
+
+def _type(given: CheckpointType | str | None, scope: Scope) -> CheckpointType:
+    if given is None:
+        return CheckpointType.AGENT_COMPLETE if scope is Scope.AGENT else CheckpointType.STAGE_COMPLETE
+    try:
+        return CheckpointType(given)
+    except ValueError:
+        raise InvalidStateError(
+            f"{given!r} is no type of checkpoint", hint=f"Use one of {', '.join(CheckpointType)}."
+        ) from None
+
+
+#: Everything that was not closed, for the end of the process and for children that inherit it.
+_ENGINES: weakref.WeakSet[Engine] = weakref.WeakSet()
+
+
+def _at_exit() -> None:
+    """Finish what is queued: the background threads end with the process."""
+    for engine in list(_ENGINES):
+        with suppress(CheckpointError):
+            engine.close()
+
+
+def _after_fork() -> None:
+    """Start anew in a child: its parent's threads, locks and queued commits are not its own."""
+    for engine in list(_ENGINES):
+        engine.begin()
+
+
+atexit.register(_at_exit)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,147 @@
+"""`holdfast doctor`: look at everything under a store, and say what to do about it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import datetime
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+import click
+
+from holdfast.cli import machine
+from holdfast.cli.exits import Exit
+from holdfast.cli.group import Call, StoreCommand
+from holdfast.cli.machine import FAIL, INFO, OK, WARN, Check
+from holdfast.cli.opening import reading
+from holdfast.cli.output import Output, counted, safe, size_text
+from holdfast.domain.errors import CheckpointCorruptError, CheckpointError
+
+if TYPE_CHECKING:
+    from holdfast.application.kit import Kit
+    from holdfast.ports import Finding
+
+_MEANINGS = {OK: "good", WARN: "warn", FAIL: "bad"}
+_FINDINGS_SHOWN_MAX = 20
+_NAME_WIDTH = 13
+_TEXT_WIDTH = 58
+
+
+@click.command("doctor", cls=StoreCommand)
+def command(call: Call) -> None:
+    """Examine the store, its disk and this installation.
+
+    Changes nothing. Ends with 20 if a check fails; a warning is no failure.
+
+    \b
+    Example:
+      holdfast doctor --store .holdfast
+    """
+    url = call.store or ""
+    try:
+        with reading(call) as kit:
+            url = kit.store.url
+            checks = [*store_checks(kit), *place_checks(kit)]
+    except CheckpointCorruptError as error:
+        checks = [Check("store", FAIL, f"{error.message}: {error.place}", error.hint)]
+    checks.append(_installation())
+    _print(call.output, url, checks)
+    if any(check.status == FAIL for check in checks):
+        raise click.exceptions.Exit(Exit.CORRUPT)
+
+
+def store_checks(kit: Kit) -> Iterator[Check]:
+    """Look at what the store holds and what it finds about itself."""
+    stats = kit.store.stats()
+    workflows = sorted(kit.store.workflows())
+    held = f"{counted(len(workflows), 'workflow')}, {size_text(stats.get('bytes', 0))}"
+    yield Check("store", OK, f"readable; {held}")
+    findings = list(kit.store.check())
+    yield from map(_finding, findings[:_FINDINGS_SHOWN_MAX])
+    if len(findings) > _FINDINGS_SHOWN_MAX:
+        yield Check("files", FAIL, f"and {len(findings) - _FINDINGS_SHOWN_MAX} findings more")
+    if not findings:
+        yield Check("files", OK, "journal, sums and blobs are whole; quarantine is empty")
+    yield machine.clock(kit.clock.now(), _newest(kit, workflows))
+
+
+def _finding(finding: Finding) -> Check:
+    status = FAIL if finding.harm else WARN
+    hint = "Run `holdfast validate --all --deep`." if finding.harm else ""
+    return Check("files", status, f"{finding.place}: {finding.problem}", hint)
+
+
+def _newest(kit: Kit, workflows: list[str]) -> datetime | None:
+    """Find the time of the newest checkpoint; what cannot be read is told by the other checks."""
+    from holdfast.domain.time import parse_timestamp
+
+    newest = ""
+    for workflow_id in workflows:
+        with suppress(CheckpointError):
+            last = next(kit.store.entries(workflow_id, newest_first=True), None)
+            newest = max(newest, last.timestamp if last else "")
+    return parse_timestamp(newest) if newest else None
+
+
+def place_checks(kit: Kit) -> Iterator[Check]:
+    """Look at the folder a store lies in; other stores have none."""
+    scheme, _, folder = kit.store.url.partition(":")
+    if scheme != "file":
+        return
+    yield Check("format", OK, f"version {_format_version(folder)}")
+    yield _journal(folder, kit.store.stats().get("pending_bytes"))
+    yield machine.disk_space(folder)
+    yield machine.file_system(folder)
+    yield machine.sync_time(folder)
+    yield machine.permissions(folder)
+
+
+def _format_version(folder: str) -> str:
+    with open(os.path.join(folder, "holdfast.json"), encoding="utf-8") as file:
+        return str(json.load(file).get("version"))
+
+
+def _journal(folder: str, pending_bytes: int | None) -> Check:
+    """Tell who has the store open, and what is committed but not yet in its plain files."""
+    holders = machine.lock_holders(os.path.join(folder, "journal", "users"))
+    who = f"open in process {', '.join(map(str, holders))}" if holders else "no process has it open"
+    if not pending_bytes:
+        return Check("journal", OK, f"{who}; everything is settled" if pending_bytes == 0 else who)
+    waiting = f"{size_text(pending_bytes)} committed and not yet settled"
+    if holders:
+        return Check("journal", OK, f"{who}; {waiting}")
+    hint = "A process ended without closing it. Nothing is lost: the next one that opens it settles this."
+    return Check("journal", INFO, f"{who}; {waiting}", hint)
+
+
+def _installation() -> Check:
+    found = machine.versions()
+    parts = (f"{name} {version}" for name, version in found.items() if name != "platform")
+    return Check("versions", INFO, ", ".join(parts))
+
+
+def _print(output: Output, url: str, checks: list[Check]) -> None:
+    failed = sum(check.status == FAIL for check in checks)
+    warned = sum(check.status == WARN for check in checks)
+    if output.as_json:
+        output.data({"store": url, "healthy": not failed, "checks": [asdict(check) for check in checks]})
+        return
+    output.line(output.bold(f"Store {safe(url)}"))
+    for check in checks:
+        output.lines(_check_lines(output, check))
+    verdict = "healthy" if not failed else counted(failed, "check") + " failed"
+    output.line(f"{verdict}, {counted(warned, 'warning')}")
+
+
+def _check_lines(output: Output, check: Check) -> Iterator[str]:
+    mark = f"{check.status:<4}"
+    shown = output.paint(mark, _MEANINGS[check.status]) if check.status in _MEANINGS else mark
+    indent = " " * (_NAME_WIDTH + 8)
+    first, *rest = wrap(safe(check.detail), _TEXT_WIDTH, break_long_words=False) or [""]
+    yield f"  {shown}  {check.name:<{_NAME_WIDTH}}{first}"
+    hints = wrap(safe(check.hint), _TEXT_WIDTH, break_long_words=False)
+    yield from (indent + line for line in (*rest, *hints))

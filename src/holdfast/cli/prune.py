@@ -1,0 +1,172 @@
+"""`holdfast prune`: remove what need not be kept, after showing what that is."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from holdfast.cli.exits import Exit, Failure
+from holdfast.cli.group import Call, StoreCommand
+from holdfast.cli.opening import find_workflow, reading, writing
+from holdfast.cli.output import Output, counted, size_text
+
+if TYPE_CHECKING:
+    from holdfast.application.kit import Kit
+    from holdfast.domain.retention import RetentionPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class _Removed:
+    """What goes from one workflow."""
+
+    workflow_id: str
+    kept: int
+    sequences: tuple[int, ...]
+    freed_bytes: int
+
+
+@click.command("prune", cls=StoreCommand)
+@click.argument("workflows", metavar="[WORKFLOW]...", nargs=-1)
+@click.option(
+    "--keep-last",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    help="Keep the last N checkpoints of each workflow.",
+)
+@click.option(
+    "--keep-days",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=30,
+    show_default=True,
+    help="Keep those younger than N days.",
+)
+@click.option(
+    "--max-per-phase",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Of what these keep, at most N of each phase.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what would go, and change nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def command(
+    call: Call,
+    workflows: tuple[str, ...],
+    keep_last: int,
+    keep_days: int,
+    max_per_phase: int | None,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """Remove checkpoints that need not be kept.
+
+    Of each workflow (all of them without WORKFLOW) the last few, the young
+    and the pinned stay, at least two in any case, and everything that those
+    which stay are restored from.
+
+    \b
+    Example:
+      holdfast prune WF-2026-001 --keep-last 20 --keep-days 7 --dry-run
+    """
+    from holdfast.domain.retention import RetentionPolicy
+
+    policy = RetentionPolicy(keep_last, keep_days, max_per_phase)
+    with reading(call) as kit:
+        chosen = [find_workflow(kit, name) for name in workflows] or sorted(kit.store.workflows())
+        plan = [_planned(kit, workflow_id, policy) for workflow_id in chosen]
+    going = [one for one in plan if one.sequences]
+    if dry_run or not going:
+        _print(call.output, plan, done=False)
+        return
+    _confirm(call.output, going, yes=yes)
+    _print(call.output, [_carried_out(call, one, policy) for one in going], done=True)
+
+
+def _planned(kit: Kit, workflow_id: str, policy: RetentionPolicy) -> _Removed:
+    from holdfast.application.resolve import living
+    from holdfast.application.retain import plan_prune
+
+    plan = plan_prune(kit, workflow_id, policy)
+    kept = sum(1 for _ in living(kit.store, workflow_id)) - len(plan.removal.sequences)
+    return _Removed(workflow_id, kept, plan.removal.sequences, plan.freed_bytes)
+
+
+def _carried_out(call: Call, planned: _Removed, policy: RetentionPolicy) -> _Removed:
+    with writing(call) as service:
+        result = service.prune_checkpoints(
+            planned.workflow_id,
+            policy.retain_count,
+            policy.retain_days,
+            max_per_phase=policy.max_per_phase,
+        )
+    kept = planned.kept + len(planned.sequences) - int(result)
+    return _Removed(planned.workflow_id, kept, result.removed, result.freed_bytes)
+
+
+def _confirm(output: Output, going: list[_Removed], *, yes: bool) -> None:
+    """Ask a person at a terminal; anyone else has to say --yes."""
+    if yes:
+        return
+    count = counted(sum(len(one.sequences) for one in going), "checkpoint")
+    what = f"{count} of {counted(len(going), 'workflow')}"
+    if output.as_json or not sys.stdin.isatty():
+        hint = "Look at it with --dry-run, then give --yes."
+        raise Failure("refused", Exit.REFUSED, f"removing {what} needs --yes", hint=hint)
+    _print(output, going, done=False)
+    if not click.confirm(f"Remove {what} for good?", err=True):
+        raise Failure("refused", Exit.REFUSED, "nothing was removed")
+
+
+def _print(output: Output, removed: list[_Removed], *, done: bool) -> None:
+    if output.as_json:
+        output.data({"dry_run": not done, "workflows": [_fields(one) for one in removed], **_totals(removed)})
+        return
+    shown = [one for one in removed if one.sequences]
+    if not shown:
+        output.note(f"Nothing to remove from {counted(len(removed), 'workflow')}.")
+        return
+    rows = [
+        (
+            one.workflow_id,
+            f"{one.kept:,}",
+            f"{len(one.sequences):,}",
+            size_text(one.freed_bytes),
+            _ranges(one.sequences),
+        )
+        for one in shown
+    ]
+    output.table(("WORKFLOW", "KEPT", "REMOVED", "FREED", "WHICH"), rows, right=" rrr")
+    if not done:
+        output.note("Nothing was changed. --yes removes them.")
+
+
+def _fields(one: _Removed) -> dict[str, Any]:
+    return {
+        "workflow_id": one.workflow_id,
+        "kept": one.kept,
+        "removed": list(one.sequences),
+        "freed_bytes": one.freed_bytes,
+    }
+
+
+def _totals(removed: list[_Removed]) -> dict[str, int]:
+    return {
+        "removed": sum(len(one.sequences) for one in removed),
+        "freed_bytes": sum(one.freed_bytes for one in removed),
+    }
+
+
+def _ranges(sequences: tuple[int, ...]) -> str:
+    """Write ascending numbers as ranges: `1-4, 7`."""
+    ranges: list[list[int]] = []
+    for number in sequences:
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)

@@ -1,0 +1,209 @@
+"""`holdfast show`: one checkpoint, whatever it is encoded in."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from holdfast.cli.exits import Exit, Failure
+from holdfast.cli.group import Call, StoreCommand
+from holdfast.cli.listing import meta_fields, time_text
+from holdfast.cli.opening import find, reading, store_above
+from holdfast.cli.output import Output, counted, json_safe, safe, size_text
+from holdfast.cli.pointer import look_up, parse_pointer
+from holdfast.cli.values import as_json_tree, pretty, summary
+
+if TYPE_CHECKING:
+    from holdfast.application.kit import Kit
+    from holdfast.application.resolve import Found
+
+_LABEL_WIDTH = 12
+_SUMMARY_WIDTH = 60
+
+
+class _ShowCommand(StoreCommand):
+    """Lets --state stand without a value, and never take the checkpoint's name for one."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        options = ["--state=" if word == "--state" else word for word in args[:end]]
+        return super().parse_args(context, options + args[end:])
+
+
+@click.command("show", cls=_ShowCommand)
+@click.argument("checkpoint", metavar="ID")
+@click.option(
+    "--state", metavar="[=POINTER]", help="Print the state as JSON, or a place in it: --state=/messages/0."
+)
+@click.option("--meta", is_flag=True, help="Print what is known about it, and do not read the state.")
+@click.option("--raw", is_flag=True, help="Print the stored record, byte for byte.")
+def command(call: Call, checkpoint: str, state: str | None, meta: bool, raw: bool) -> None:
+    """Show one checkpoint: what it is, and its state.
+
+    ID is WF@42, WF@latest, WF@42~2, WF@phase:2, WF@stage:NAME, a UUID or its
+    beginning, the path of a checkpoint file, or WF for its newest checkpoint.
+
+    \b
+    Example:
+      holdfast show WF-2026-001@latest --state=/messages/0
+    """
+    if sum((state is not None, meta, raw)) > 1:
+        raise click.UsageError("--state, --meta and --raw exclude each other")
+    pointer = parse_pointer(state or "")
+    with reading(_at_its_store(call, checkpoint)) as kit:
+        found = find(kit, checkpoint)
+        if raw:
+            _show_raw(call.output, kit, found)
+        elif meta:
+            _show_meta(call.output, kit, found)
+        elif state is not None:
+            _show_state(call.output, kit, found, pointer)
+        else:
+            _show_both(call.output, kit, found)
+
+
+def _at_its_store(call: Call, checkpoint: str) -> Call:
+    """Look for a file in the store it lies in, unless another one was named."""
+    from holdfast.domain.ids import parse_ref
+
+    path = parse_ref(checkpoint).path
+    if not path or call.store:
+        return call
+    above = store_above(path)
+    if above is None:
+        hint = "A checkpoint can be verified inside its store only; name that with --store."
+        raise Failure("store_not_found", Exit.NO_STORE, "the file is in no store", place=path, hint=hint)
+    return replace(call, store=above)
+
+
+def _show_raw(output: Output, kit: Kit, found: Found) -> None:
+    """Print the record's bytes: exactly into a pipe, spelled out on a terminal."""
+    from holdfast.application.loading import record_fields
+
+    record_fields(kit.store, found.workflow_id, found.entry)
+    data = next(iter(kit.store.records(found.workflow_id, found.entry.sequence, found.entry.sequence)))
+    if output.as_json:
+        from base64 import b64encode
+
+        output.data({"id": str(found), "record_base64": b64encode(data).decode()})
+    elif sys.stdout.isatty():
+        output.line(json_safe(data.decode("utf-8", "backslashreplace").rstrip("\n")))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+
+
+def _show_meta(output: Output, kit: Kit, found: Found) -> None:
+    fields = described(kit, found)
+    if output.as_json:
+        output.data({"checkpoint": fields})
+    else:
+        output.lines(_meta_lines(output, fields))
+
+
+def _show_state(output: Output, kit: Kit, found: Found, pointer: tuple[str, ...]) -> None:
+    tree, notes = state_of(kit, found)
+    part = look_up(tree, pointer)
+    if output.as_json:
+        output.data({"id": str(found), "state": as_json_tree(part), "notes": notes})
+        return
+    _tell_notes(output, notes)
+    output.line(pretty(part))
+
+
+def _show_both(output: Output, kit: Kit, found: Found) -> None:
+    fields = described(kit, found)
+    tree, notes = state_of(kit, found)
+    if output.as_json:
+        output.data({"checkpoint": fields, "state": as_json_tree(tree), "notes": notes})
+        return
+    _tell_notes(output, notes)
+    output.lines(_meta_lines(output, fields))
+    output.line()
+    output.line(output.bold(f"state, {counted(len(tree), 'field')}, verified"))
+    label_width = max((len(safe(name)) for name in tree), default=0)
+    for name, value in tree.items():
+        output.line(f"  {safe(name):<{label_width}}  {safe(summary(value, _SUMMARY_WIDTH))}")
+
+
+def _tell_notes(output: Output, notes: list[str]) -> None:
+    for note in notes:
+        output.note(f"note: {safe(note)}")
+
+
+def state_of(kit: Kit, found: Found) -> tuple[dict[str, Any], list[str]]:
+    """Answer a checkpoint's state as a plain tree, verified, and what damage was worked around."""
+    from holdfast.application.reading import Reader
+
+    reader = Reader(kit)
+    restored = reader.restored(found)
+    return reader.whole(restored), list(restored.notes)
+
+
+def described(kit: Kit, found: Found) -> dict[str, Any]:
+    """Answer everything about a checkpoint but the state, as it stands in its verified record."""
+    from holdfast.application.loading import record_fields
+
+    record = record_fields(kit.store, found.workflow_id, found.entry)
+    keyframes = {keyframe.sequence: keyframe for keyframe in kit.store.keyframes(found.workflow_id)}
+    keyframe = keyframes.get(found.entry.sequence)
+    return {
+        **meta_fields(found.workflow_id, found.entry),
+        "agent_version": record.get("agent_version"),
+        "schema_version": record.get("schema"),
+        "resume_handler": record.get("handler"),
+        "max_retries": record.get("max_retries"),
+        "depends_on": record.get("deps", []),
+        "forked_from": record.get("forked_from"),
+        "events_since_parent": record.get("events", 0),
+        "operations": len(record["ops"]) if "ops" in record else None,
+        "keyframe": {"format": keyframe.suffix, "bytes": keyframe.length} if keyframe else None,
+        "blobs": list(found.entry.blobs),
+        "stage_state": as_json_tree(record.get("stage_state")),
+        "agent_state": as_json_tree(record.get("agent_state")),
+    }
+
+
+def _meta_lines(output: Output, fields: dict[str, Any]) -> list[str]:
+    shown = {
+        "checkpoint": fields["id"],
+        "uuid": fields["uuid"],
+        "created": f"{time_text(fields['created_at'])} UTC",
+        "type": fields["type"],
+        "status": fields["status"] + (", pinned" if fields["pinned"] else ""),
+        "stage": fields["stage_id"],
+        "agent": _agent(fields),
+        "session": fields["session_id"],
+        "phase": fields["phase"],
+        "parent": fields["parent"],
+        "forked from": _origin(fields["forked_from"]),
+        "handler": fields["resume_handler"],
+        "state": size_text(fields["size_bytes"]),
+        "stored": _stored(fields),
+        "checksum": fields["checksum"],
+    }
+    given = {label: value for label, value in shown.items() if value is not None}
+    return [f"{label:<{_LABEL_WIDTH}} {safe(value)}" for label, value in given.items()]
+
+
+def _agent(fields: dict[str, Any]) -> str | None:
+    version = fields["agent_version"]
+    return f"{fields['agent_id']} {version}" if fields["agent_id"] and version else fields["agent_id"]
+
+
+def _origin(forked_from: dict[str, Any] | None) -> str | None:
+    return f"{forked_from.get('wf')}@{forked_from.get('seq')}" if forked_from else None
+
+
+def _stored(fields: dict[str, Any]) -> str:
+    parts = [f"record of {size_text(fields['stored_bytes'])}"]
+    if fields["operations"] is not None:
+        parts.append(counted(fields["operations"], "change"))
+    if fields["keyframe"]:
+        parts.append(f"keyframe {fields['keyframe']['format']} of {size_text(fields['keyframe']['bytes'])}")
+    if fields["blobs"]:
+        parts.append(counted(len(fields["blobs"]), "blob"))
+    return ", ".join(parts)

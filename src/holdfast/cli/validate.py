@@ -1,0 +1,168 @@
+"""`holdfast validate`: whether stored checkpoints are what was committed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from holdfast.cli.exits import Exit
+from holdfast.cli.group import Call, StoreCommand
+from holdfast.cli.opening import find, reading
+from holdfast.cli.output import Output, counted, safe
+from holdfast.domain.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from holdfast.application.kit import Kit
+    from holdfast.application.resolve import Found
+
+_Item = TypeVar("_Item")
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What was looked at and what is wrong, each with its place."""
+
+    checkpoints: int = 0
+    events: int = 0
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def valid(self) -> bool:
+        """True if nothing is wrong."""
+        return not self.problems
+
+
+@click.command("validate", cls=StoreCommand)
+@click.argument("checkpoints", metavar="[ID]...", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Check every checkpoint. [default without ID]")
+@click.option("--deep", is_flag=True, help="Also check events, sums, blobs and the store's own files.")
+def command(call: Call, checkpoints: tuple[str, ...], everything: bool, deep: bool) -> None:
+    """Check that checkpoints are what was committed.
+
+    Each record, its place in the chain, the state and its blobs are read and
+    compared with the checksums committed with them. Ends with 20 if anything
+    is wrong.
+
+    \b
+    Example:
+      holdfast validate --all --deep
+    """
+    if checkpoints and everything:
+        raise click.UsageError("give checkpoints or --all, not both")
+    verdict = Verdict()
+    with reading(call) as kit:
+        if checkpoints:
+            _check_each(call.output, kit, [find(kit, name) for name in checkpoints], verdict)
+        else:
+            check_everything(call.output, kit, verdict)
+        if deep:
+            check_deeply(call.output, kit, verdict)
+        url = kit.store.url
+    _print(call.output, url, verdict)
+    if not verdict.valid:
+        raise click.exceptions.Exit(Exit.CORRUPT)
+
+
+def check_everything(output: Output, kit: Kit, verdict: Verdict) -> None:
+    """Check all checkpoints that are kept."""
+    _check_each(output, kit, list(_all_checkpoints(kit, verdict)), verdict)
+
+
+def _all_checkpoints(kit: Kit, verdict: Verdict) -> Iterator[Found]:
+    from holdfast.application.resolve import Found
+
+    for workflow_id in sorted(kit.store.workflows()):
+        try:
+            entries = [entry for entry in kit.store.entries(workflow_id) if not entry.pruned]
+        except CheckpointError as error:
+            verdict.problems.append((workflow_id, str(error)))
+            continue
+        yield from (Found(workflow_id, entry) for entry in entries)
+
+
+def _check_each(output: Output, kit: Kit, found: list[Found], verdict: Verdict) -> None:
+    from holdfast.application.reading import Reader
+    from holdfast.application.validate import validate
+
+    reader = Reader(kit)
+    for checkpoint in progress(output, found, "checkpoints"):
+        verdict.checkpoints += 1
+        try:
+            result = validate(kit, reader, checkpoint.id)
+        except CheckpointError as error:
+            verdict.problems.append((str(checkpoint), str(error)))
+            continue
+        verdict.problems.extend((str(checkpoint), problem) for problem in result.problems)
+        verdict.notes.extend((str(checkpoint), note) for note in result.notes)
+
+
+def check_deeply(output: Output, kit: Kit, verdict: Verdict) -> None:
+    """Check the chains of events and everything the store keeps about itself."""
+    for workflow_id in progress(output, sorted(kit.store.workflows()), "events"):
+        try:
+            verdict.events += count_events(kit, workflow_id)
+        except CheckpointError as error:
+            verdict.problems.append((f"events of {workflow_id}", str(error)))
+    for finding in kit.store.check():
+        kept = verdict.problems if finding.harm else verdict.notes
+        kept.append((finding.place, finding.problem))
+
+
+def count_events(kit: Kit, workflow_id: str) -> int:
+    """Read the events of a workflow, each verified on top of the one before, and count them."""
+    from holdfast.domain.event import decode_event
+    from holdfast.domain.record import GENESIS
+
+    previous: str | None = None
+    count = 0
+    for line in kit.store.events(workflow_id):
+        event = decode_event(line, previous)
+        if previous is None and event.seq == 1:
+            # Nothing was pruned before it, so the first one's hash can be checked as well.
+            decode_event(line, GENESIS)
+        previous = event.hash
+        count += 1
+    return count
+
+
+def progress(output: Output, items: list[_Item], label: str) -> Iterable[_Item]:
+    """Show a bar on a terminal while a list is worked through."""
+    if output.quiet or output.as_json or not sys.stderr.isatty():
+        yield from items
+        return
+    with click.progressbar(items, label=label, file=sys.stderr) as bar:
+        yield from bar
+
+
+def _print(output: Output, url: str, verdict: Verdict) -> None:
+    if output.as_json:
+        output.data(as_fields(url, verdict))
+        return
+    for place, note in verdict.notes:
+        output.note(f"note: {safe(place)}: {safe(note)}")
+    for place, problem in verdict.problems:
+        output.line(f"{output.paint('damaged', 'bad')}  {safe(place)}: {safe(problem)}")
+    checked = counted(verdict.checkpoints, "checkpoint")
+    if verdict.events:
+        checked += f" and {counted(verdict.events, 'event')}"
+    if verdict.valid:
+        output.line(f"{output.paint('valid', 'good')}  {checked}: every byte is what was committed")
+    else:
+        output.line(f"{counted(len(verdict.problems), 'problem')} in {checked}; `holdfast doctor` tells more")
+
+
+def as_fields(url: str, verdict: Verdict) -> dict[str, Any]:
+    """Write a verdict for programs."""
+    return {
+        "store": url,
+        "valid": verdict.valid,
+        "checkpoints": verdict.checkpoints,
+        "events": verdict.events,
+        "problems": [{"place": place, "problem": problem} for place, problem in verdict.problems],
+        "notes": [{"place": place, "note": note} for place, note in verdict.notes],
+    }

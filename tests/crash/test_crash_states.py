@@ -1,0 +1,81 @@
+"""Every state a power cut may leave: what was acknowledged is there, the rest wholly or not at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.adapters.filesystem import ring
+from holdfast.adapters.filesystem.apply import Applier
+from holdfast.adapters.filesystem.frame import Frame
+from holdfast.adapters.filesystem.journal import Journal
+from holdfast.adapters.filesystem.ring import Ring
+from tests.crash.evidence import keep
+from tests.crash.explorer import Explorer
+
+
+@pytest.mark.parametrize("ordered", [True, False], ids=["names in order", "any name may be missing"])
+def test_no_power_cut_loses_tears_or_invents_anything(ordered: bool, campaign: bool) -> None:
+    explorer = Explorer(ordered, samples=200 if campaign else 4, nest_every=20 if campaign else 100)
+    explorer.run()
+    name = "crash_states_ordered" if ordered else "crash_states_unordered"
+    keep(name, explorer.counts, explorer.violations, campaign=campaign)
+    assert explorer.violations == []
+    assert explorer.counts["states"] > 500
+
+
+# -- the harness goes red when the protocol is broken --------------------------------------------
+
+
+def violations() -> list[str]:
+    explorer = Explorer(samples=4, repeat_every=10**9, nest_every=10**9)
+    explorer.run()
+    return explorer.violations
+
+
+def test_it_goes_red_without_the_sync_of_the_journal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Ring, "sync", lambda self: None)
+    assert any("was acknowledged and is not all there" in text for text in violations())
+
+
+def test_it_goes_red_when_the_journal_is_recycled_before_the_files_are_synced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Applier, "sync", lambda self: None)
+    assert violations() != []
+
+
+def test_it_goes_red_without_the_digest_of_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    def decode_unchecked(header: bytes, payload: bytes) -> Frame:
+        lsn = int.from_bytes(header[8:16], "little")
+        durable = int.from_bytes(header[16:24], "little")
+        return Frame(lsn, durable, 0, header[32:64], header[64:96], payload)
+
+    monkeypatch.setattr(ring, "decode_frame", decode_unchecked)
+    assert violations() != []
+
+
+def test_it_goes_red_when_folders_are_not_synced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Applier, "_sync_folder", lambda self, folder: None)
+    assert violations() != []
+
+
+def test_it_goes_red_when_the_settled_point_is_not_synced(monkeypatch: pytest.MonkeyPatch) -> None:
+    def settle_lightly(self: Ring, settled: int, chain: bytes) -> None:
+        block = self.superblock
+        self.superblock = ring.Superblock(
+            block.generation, block.counter + 1, block.capacity, settled, chain
+        )
+        self._disk.write(self.handle, self.superblock.encode(), 0)
+
+    monkeypatch.setattr(Ring, "settle", settle_lightly)
+    assert violations() != []
+
+
+def test_it_goes_red_when_the_frame_is_acknowledged_before_it_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real = Journal.sync
+    monkeypatch.setattr(Journal, "sync", lambda self, *appended: None)
+    found = violations()
+    monkeypatch.setattr(Journal, "sync", real)
+    assert any("was acknowledged" in text for text in found)
