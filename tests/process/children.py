@@ -23,7 +23,7 @@ from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.domain.record import Head
 from tests.process import commits
 from tests.process.commits import Acknowledged
-from tests.process.killing_disk import KillingDisk
+from tests.process.disks import ForgetfulDisk, KillingDisk
 
 KEPT_GROUPS = 2
 SCENARIO_COMMITS = 34
@@ -123,6 +123,9 @@ class Plan:
     closes: bool = False
     background: bool = True
     writer: str = "w"
+    #: Two ways to lie, for negative controls: acknowledge first, and a disk that forgets what is written.
+    acknowledges_first: bool = False
+    forgets: str = ""
 
 
 def write_until_killed(plan: Plan, report: Report, stop: int, disk: Disk | None = None) -> None:
@@ -143,6 +146,8 @@ def write_until_killed(plan: Plan, report: Report, stop: int, disk: Disk | None 
 
 
 def open_store(plan: Plan, disk: Disk | None = None) -> FilesystemStore:
+    if plan.forgets:
+        disk = ForgetfulDisk(plan.root, plan.forgets)
     return FilesystemStore.open(
         plan.root, journal_bytes=plan.journal_bytes, background=plan.background, disk=disk
     )
@@ -154,9 +159,9 @@ def _write(plan: Plan, store: FilesystemStore, workflow_id: str, report: Report,
     for count in range(1, plan.commits_max + 1):
         if must_stop(stop):
             return
-        head = commit_next(
-            store, workflow_id, head, rng.randrange(plan.pad_bytes_max), plan.writer, report
-        )
+        pad_bytes = rng.randrange(plan.pad_bytes_max)
+        early = plan.acknowledges_first
+        head = commit_next(store, workflow_id, head, pad_bytes, plan.writer, report, early=early)
         _maintain(plan, store, workflow_id, head, report)
         if plan.closes and count % 7 == 0:
             store.close()
@@ -166,15 +171,25 @@ def _write(plan: Plan, store: FilesystemStore, workflow_id: str, report: Report,
 
 
 def commit_next(
-    store: FilesystemStore, workflow_id: str, head: Head, pad_bytes: int, writer: str, report: Report
+    store: FilesystemStore,
+    workflow_id: str,
+    head: Head,
+    pad_bytes: int,
+    writer: str,
+    report: Report,
+    *,
+    early: bool = False,
 ) -> Head:
-    """One commit, then the acknowledgement."""
+    """One commit, then the acknowledgement (or before it, for a negative control)."""
     commit = commits.make_commit(head, workflow_id, pad_bytes=pad_bytes, writer=writer)
+    head = commits.head_after(commit)
+    if early:
+        report.say("ack", workflow_id, head.sequence, head.checksum)
     (outcome,) = store.commit([commit])
     if outcome is not None:
         raise outcome
-    head = commits.head_after(commit)
-    report.say("ack", workflow_id, head.sequence, head.checksum)
+    if not early:
+        report.say("ack", workflow_id, head.sequence, head.checksum)
     return head
 
 

@@ -31,6 +31,8 @@ class Base:
     lineage: Lineage
     #: None where there is no state to build on: a new workflow, or one whose checkpoints are all gone.
     snapshot: Snapshot | None = None
+    #: Bytes of the whole state, packed.
+    size_bytes: int = 0
     #: The last checkpoint, and everything that tells it from the next one beside the state.
     id: CheckpointID | None = None
     fingerprint: tuple[object, ...] = ()
@@ -110,8 +112,7 @@ class Bases:
 
     def put_back(self, slot: Slot) -> None:
         """Account for a slot after use; called by leaving it."""
-        base = slot.base
-        held = _OVERHEAD_BYTES + (base.snapshot.size if base is not None and base.snapshot is not None else 0)
+        held = _OVERHEAD_BYTES + (slot.base.size_bytes if slot.base is not None else 0)
         with self._mutex:
             slot.users -= 1
             self._bytes += held - slot.bytes

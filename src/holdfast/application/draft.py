@@ -18,7 +18,6 @@ from holdfast.domain.ids import CheckpointID
 from holdfast.domain.keyframe import delta_weight, needs_keyframe
 from holdfast.domain.lift import lift, lift_ops
 from holdfast.domain.record import Commit, Entry, EventRecord, Head, Keyframe, Record
-from holdfast.domain.time import timestamp_text
 
 CREATED_EVENT = "CHECKPOINT_CREATED"
 
@@ -57,18 +56,20 @@ class Draft:
 class Drafting:
     """Works out the checkpoint that follows a base."""
 
-    def __init__(self, kit: Kit, subject: Subject, base: Base, snapshot: Snapshot) -> None:
+    def __init__(
+        self, kit: Kit, subject: Subject, base: Base, snapshot: Snapshot, size_bytes: int
+    ) -> None:
         self._kit = kit
         self._subject = subject
         self._asked = subject.command
         self._base = base
         self._snapshot = snapshot
-        self._size = snapshot.size
+        self._size = size_bytes
         self._now = kit.clock.now()
-        self._timestamp = timestamp_text(self._now)
         self._uuid = kit.ids.new()
         self._sequence = base.head.sequence + 1
         self._event = self._created_event()
+        self._timestamp = self._event.timestamp
 
     def change(self, ops: Sequence[Operation]) -> Draft:
         """Record what changed since the base."""
@@ -201,6 +202,7 @@ class Drafting:
             head=Head(self._sequence, checksum, self._event.seq, self._event.hash),
             lineage=self._base.lineage,
             snapshot=self._snapshot,
+            size_bytes=self._size,
             id=checkpoint_id,
             fingerprint=self._subject.fingerprint,
             group=group,

@@ -44,6 +44,8 @@ class Engine:
 
     def name_by_uuid(self, options: CheckpointOptions) -> CheckpointOptions:
         """Replace the names of other checkpoints by their UUIDs; reads the store where it has to."""
+        if "parent_checkpoint_id" not in options and "dependent_checkpoint_ids" not in options:
+            return options
         named = options.copy()
         if (parent := options.get("parent_checkpoint_id")) is not None:
             named["parent_checkpoint_id"] = uuid_of(self.kit.store, parent)

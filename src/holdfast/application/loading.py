@@ -64,7 +64,7 @@ def _snapshot(kit: Kit, workflow_id: str, last: Entry) -> Snapshot | None:
     except (CheckpointReadError, CheckpointRecoveryError) as problem:
         if not last.pruned:
             warnings.warn(
-                f"{workflow_id}@{last.sequence} cannot be read ({problem}); the next checkpoint is a complete one",
+                f"{workflow_id}@{last.sequence} cannot be read ({problem}); the next checkpoint is complete",
                 StoreDamageWarning,
                 stacklevel=2,
             )
@@ -84,6 +84,7 @@ def _resume(kit: Kit, workflow_id: str, head: Head, entries: list[Entry], snapsh
         head,
         Lineage(),
         snapshot,
+        snapshot.size,
         id=None if last.pruned else CheckpointMeta.from_entry(workflow_id, last).id,
         fingerprint=() if last.pruned else _fingerprint(kit, workflow_id, last),
         group=group,

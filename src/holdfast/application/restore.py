@@ -115,7 +115,8 @@ class Restorer:
     ) -> list[Opened]:
         """Read the chain from a record that names its keyframe by its hash instead of the reverse."""
         first = keyframe.sequence
-        parent = parent_of(next(iter(self._store.records(workflow_id, first, first))), f"{workflow_id}@{first}")
+        own = next(iter(self._store.records(workflow_id, first, first)))
+        parent = parent_of(own, f"{workflow_id}@{first}")
         chain = self.chain(workflow_id, first, sequence, parent)
         if read_fields(chain[:1])[0].get("full") != f"sha256:{keyframe.sha256}":
             raise ChecksumMismatchError(

@@ -48,13 +48,14 @@ class Writer:
             base = self._base(slot)
             self._check_expected(command, slot, base)
             snapshot = take(fields, self._kit.packer, base.snapshot, command.append_only)
-            base = self._check_size(command.workflow_id, base, snapshot.size + subject.size)
-            draft = self._draft(subject, base, snapshot)
+            size_bytes = snapshot.size
+            base = self._check_size(command.workflow_id, base, size_bytes + subject.size)
+            draft = self._draft(subject, base, snapshot, size_bytes)
             if draft is None:
                 return self._repeat(slot, base, on_done)
             if draft.due and command.append_only and self._is_broken(command, fields, snapshot):
                 snapshot = take(fields, self._kit.packer, base.snapshot)
-                draft = self._draft(subject, base, snapshot) or draft
+                draft = self._draft(subject, base, snapshot, snapshot.size) or draft
             ticket = Ticket(draft.commit, base.lineage, draft.id, on_done)
             self._submit(slot, ticket, draft.base)
             if draft.due:
@@ -154,15 +155,15 @@ class Writer:
         )
         return replace(base, warned_bytes=size_bytes)
 
-    def _draft(self, subject: Subject, base: Base, snapshot: Snapshot) -> Draft | None:
+    def _draft(self, subject: Subject, base: Base, snapshot: Snapshot, size_bytes: int) -> Draft | None:
         """Work out the next checkpoint; None if it would only repeat the last one."""
         if base.snapshot is None:
-            return Drafting(self._kit, subject, base, snapshot).whole()
+            return Drafting(self._kit, subject, base, snapshot, size_bytes).whole()
         ops = changes(base.snapshot, snapshot, self._kit.packer)
         is_repeated = not ops and base.id is not None and subject.fingerprint == base.fingerprint
         if is_repeated and not subject.command.force:
             return None
-        return Drafting(self._kit, subject, base, snapshot).change(ops)
+        return Drafting(self._kit, subject, base, snapshot, size_bytes).change(ops)
 
     def _repeat(self, slot: Slot, base: Base, on_done: OnDone | None) -> Ticket:
         """Answer the checkpoint before, which may still be on its way."""

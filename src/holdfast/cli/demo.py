@@ -119,22 +119,21 @@ def _run_team(
     call: Call, workflow_id: str, *, kill_at: int | None = None, begun_before: Collection[int] = ()
 ) -> Told:
     """Start the team, listen, and kill it once it has begun a step."""
-    told = Told()
+    told, killed = Told(), False
     arguments = [sys.executable, "-P", "-m", "holdfast.cli.demo_team", str(call.store), workflow_id]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
             for line in process.stdout:
                 _hear(call.output, told, json.loads(line), begun_before)
-                if kill_at is not None and told.begun[-1] == kill_at:
+                if not killed and told.begun[-1] == kill_at:
                     process.send_signal(signal.SIGKILL)
+                    killed = True
                     _show_kill(call.output, kill_at)
-                    kill_at = None
         except BaseException:
             process.kill()
             raise
-    wanted = 0 if kill_at is None and begun_before else -signal.SIGKILL
-    if process.returncode != wanted:
+    if process.returncode != (-signal.SIGKILL if killed else 0):
         raise Failure("demo_failed", Exit.UNEXPECTED, f"the team's process ended with {process.returncode}")
     return told
 

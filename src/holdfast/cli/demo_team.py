@@ -1,7 +1,7 @@
 """The team of `holdfast demo`: pretend agents in a process of their own, which the demo kills.
 
 Each step is thought about, then committed with a checkpoint; where a new process goes on is read from the
-store and nowhere else. What happens is told as lines of JSON: `begin` before a step, `kept` when it is durable.
+store and nowhere else. What happens is told as lines of JSON: `begin` before a step, `kept` once it is safe.
 """
 
 from __future__ import annotations

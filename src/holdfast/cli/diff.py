@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import click
 
@@ -14,14 +14,15 @@ from holdfast.cli.opening import find, reading
 from holdfast.cli.output import Output, counted, safe
 from holdfast.cli.pointer import parse_pointer, step_into
 from holdfast.cli.show import state_of
-from holdfast.cli.values import as_json_tree, summary
+from holdfast.cli.values import as_json_tree, same, short_json
 
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
     from holdfast.application.resolve import Found
-    from holdfast.domain.delta import Operation
+    from holdfast.domain.delta import Operation, Path
 
 _VALUE_WIDTH = 48
+_KINDS = ("added", "removed", "changed")
 _NOTHING = object()
 
 
@@ -57,7 +58,7 @@ def command(call: Call, a: str, b: str | None, layout: str, path: str, exit_code
     if call.output.as_json or layout == "json":
         call.output.data({"from": str(old) if old else None, "to": str(new), "operations": as_json_tree(ops)})
     elif layout == "stat":
-        _print_stat(call.output, names, ops)
+        _print_stat(call.output, names, ops, before)
     else:
         _print_text(call.output, names, ops, before)
     if exit_code and ops:
@@ -106,62 +107,102 @@ def _part(tree: Any, pointer: Sequence[str]) -> tuple[Any, list[str | int]]:
     return tree, steps
 
 
-def _print_stat(output: Output, names: tuple[str, str], ops: Sequence[Operation]) -> None:
-    """Count the changes of each field."""
-    output.line(_heading(output, names, ops))
-    fields = Counter((str(op["path"][0]) if op["path"] else "(the state)", _kind(op)) for op in ops)
-    rows: dict[str, dict[str, int]] = {}
-    for (name, kind), count in fields.items():
-        rows.setdefault(name, {})[kind] = count
+def _print_stat(output: Output, names: tuple[str, str], ops: Sequence[Operation], before: Any) -> None:
+    """Count what came, went and changed in each field."""
+    shown = list(_with_old_values(ops, before))
+    output.line(_heading(output, names, len(shown)))
+    rows: dict[str, Counter[str]] = {}
+    for op, old in shown:
+        field = str(op["path"][0]) if op["path"] else "(the state)"
+        rows.setdefault(field, Counter()).update(_counts(op, old))
     if rows:
-        kinds = ("added", "removed", "changed", "appended")
-        cells = [
-            (name, *(str(counts.get(kind, 0)) for kind in kinds)) for name, counts in sorted(rows.items())
-        ]
-        output.table(("FIELD", *(kind.upper() for kind in kinds)), cells, right=" rrrr")
+        cells = [(name, *(str(counts[kind]) for kind in _KINDS)) for name, counts in sorted(rows.items())]
+        output.table(("FIELD", *(kind.upper() for kind in _KINDS)), cells, right=" rrr")
 
 
 def _print_text(output: Output, names: tuple[str, str], ops: Sequence[Operation], before: Any) -> None:
+    shown = list(_with_old_values(ops, before))
+    output.line(_heading(output, names, len(shown)))
+    for op, old in shown:
+        output.lines(_op_lines(output, op, old))
+
+
+def _with_old_values(ops: Sequence[Operation], before: Any) -> Iterator[tuple[Operation, Any]]:
+    """Yield each operation with what it found at its path, which earlier operations may have changed."""
     from holdfast.domain import delta
 
-    output.line(_heading(output, names, ops))
     tree = as_json_tree(before)
     for op in as_json_tree(ops):
-        for line in _op_lines(output, op, tree):
-            output.line(line)
-        # Later operations count from the state that earlier ones left.
+        old = _at(tree, op["path"])
+        yield from _finer(op, old)
+        # Text that grew is never looked at again by the operations of the same change.
         tree = delta.apply([op], tree) if op["op"] != "append" else tree
 
 
-def _heading(output: Output, names: tuple[str, str], ops: Sequence[Operation]) -> str:
-    return output.bold(f"{safe(names[0])} -> {safe(names[1])}: {counted(len(ops), 'change')}")
+def _finer(op: Operation, old: Any) -> Iterator[tuple[Operation, Any]]:
+    """Take apart the replacement of an object, which is shorter to store than to read."""
+    from holdfast.domain import delta
+
+    new, path = op.get("value"), op["path"]
+    if not (_is_object(old) and _is_object(new)):
+        yield op, old
+        return
+    for key, value in old.items():
+        if key not in new:
+            yield delta.delete((*path, key)), value
+    for key, value in new.items():
+        was = old.get(key, _NOTHING)
+        if was is _NOTHING or not same(was, value):
+            yield from _finer(_change((*path, key), was, value), was)
 
 
-def _op_lines(output: Output, op: Operation, tree: Any) -> list[str]:
+def _change(path: Path, old: Any, new: Any) -> Operation:
+    from holdfast.domain import delta
+
+    if isinstance(old, list) and isinstance(new, list) and same(old, new[: len(old)]):
+        return delta.splice(path, len(old), 0, new[len(old) :])
+    return delta.set_value(path, new)
+
+
+def _is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict) and "$hf" not in value
+
+
+def _heading(output: Output, names: tuple[str, str], count: int) -> str:
+    return output.bold(f"{safe(names[0])} -> {safe(names[1])}: {counted(count, 'change')}")
+
+
+def _counts(op: Operation, old: Any) -> dict[str, int]:
+    if op["op"] == "splice":
+        return {"added": len(op["insert"]), "removed": op["remove"]}
+    if op["op"] == "delete":
+        return {"removed": 1}
+    return {"added" if old is _NOTHING else "changed": 1}
+
+
+def _op_lines(output: Output, op: Operation, old: Any) -> list[str]:
     """Write one operation: `+` for what came, `-` for what went, `~` for what is different."""
     from holdfast.domain.delta import show_path
 
     where = safe(show_path(op["path"]))
     if op["op"] == "append":
-        return [output.paint(f"~ {where} grew by {_shown(op['text'])}", "added")]
+        return [f"~ {where} grew by {_shown(op['text'])}"]
     if op["op"] == "delete":
-        return [output.paint(f"- {where} was {_shown(_at(tree, op['path']))}", "removed")]
-    if op["op"] == "set":
-        old = _at(tree, op["path"])
-        if old is _NOTHING:
-            return [output.paint(f"+ {where} = {_shown(op['value'])}", "added")]
-        return [f"~ {where} = {_shown(op['value'])}  (was {_shown(old)})"]
-    items = _at(tree, op["path"])
-    gone = items[op["at"] : op["at"] + op["remove"]] if isinstance(items, list) else []
+        return [output.paint(f"- {where} was {_shown(old)}", "removed")]
+    if op["op"] == "splice":
+        return _splice_lines(output, op, old, where)
+    if old is _NOTHING:
+        return [output.paint(f"+ {where} = {_shown(op['value'])}", "added")]
+    return [f"~ {where} = {_shown(op['value'])}, was {_shown(old)}"]
+
+
+def _splice_lines(output: Output, op: Operation, old: list[Any], where: str) -> list[str]:
+    at = op["at"]
+    gone = enumerate(old[at : at + op["remove"]], start=at)
+    come = enumerate(op["insert"], start=at)
     return [
-        *(
-            output.paint(f"- {where}[{op['at'] + i}] was {_shown(item)}", "removed")
-            for i, item in enumerate(gone)
-        ),
-        *(
-            output.paint(f"+ {where}[{op['at'] + i}] = {_shown(item)}", "added")
-            for i, item in enumerate(op["insert"])
-        ),
+        *(output.paint(f"- {where}[{index}] was {_shown(item)}", "removed") for index, item in gone),
+        *(output.paint(f"+ {where}[{index}] = {_shown(item)}", "added") for index, item in come),
     ]
 
 
@@ -175,10 +216,4 @@ def _at(tree: Any, path: Sequence[str | int]) -> Any:
 
 
 def _shown(value: Any) -> str:
-    return "nothing" if value is _NOTHING else safe(summary(value, _VALUE_WIDTH))
-
-
-def _kind(op: Operation) -> str:
-    if op["op"] == "splice":
-        return "changed" if op["remove"] and op["insert"] else "added" if op["insert"] else "removed"
-    return {"append": "appended", "delete": "removed", "set": "changed"}[op["op"]]
+    return "nothing" if value is _NOTHING else safe(short_json(value, _VALUE_WIDTH))

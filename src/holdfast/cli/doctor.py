@@ -48,7 +48,7 @@ def command(call: Call) -> None:
             checks = [*store_checks(kit), *place_checks(kit)]
     except CheckpointCorruptError as error:
         checks = [Check("store", FAIL, f"{error.message}: {error.place}", error.hint)]
-    checks.append(_installation())
+    checks.extend(installation_checks())
     _print(call.output, url, checks)
     if any(check.status == FAIL for check in checks):
         raise click.exceptions.Exit(Exit.CORRUPT)
@@ -118,10 +118,14 @@ def _journal(folder: str, pending_bytes: int | None) -> Check:
     return Check("journal", INFO, f"{who}; {waiting}", hint)
 
 
-def _installation() -> Check:
+def installation_checks() -> Iterator[Check]:
+    """Look at what is installed here."""
+    import sqlite3
+
+    yield machine.sqlite_library(sqlite3.sqlite_version_info)
     found = machine.versions()
     parts = (f"{name} {version}" for name, version in found.items() if name != "platform")
-    return Check("versions", INFO, ", ".join(parts))
+    yield Check("versions", INFO, ", ".join(parts))
 
 
 def _print(output: Output, url: str, checks: list[Check]) -> None:

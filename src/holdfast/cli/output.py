@@ -20,6 +20,7 @@ import click
 _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e0fff]"
 )
+_NOT_ASCII = re.compile("[^\x00-\x7f]")
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _UNITS = ("B", "KB", "MB", "GB", "TB")
 _COLOURS = {"good": "green", "warn": "yellow", "bad": "red", "added": "green", "removed": "red"}
@@ -32,8 +33,15 @@ def safe(text: object) -> str:
 
 def json_text(value: Any) -> str:
     """Write a value as indented JSON in ASCII: nothing in it is ever obeyed by a terminal."""
+    try:
+        text = json.dumps(value, indent=2)
+    except RecursionError:
+        from holdfast.domain import plainjson
+
+        # Nested too deep to be laid out; still the same JSON.
+        text = _NOT_ASCII.sub(_json_escape, plainjson.dumps(value).decode())
     # The one control character that JSON leaves alone occurs in strings only.
-    return json.dumps(value, indent=2, default=str).replace("\x7f", "\\u007f")
+    return text.replace("\x7f", "\\u007f")
 
 
 def json_safe(text: str) -> str:

@@ -64,4 +64,4 @@ def _there(value: Any) -> str:
         return f"There are {', '.join(keys[:8])}{more}." if keys else "There is an empty object."
     if isinstance(value, list):
         return f"There is a list of {len(value)} items."
-    return f"There is a {type(value).__name__}."
+    return f"There is no object and no list, but {type(value).__name__}."

@@ -14,7 +14,19 @@ def as_json_tree(plain: Any) -> Any:
     """Turn a plain tree into one that JSON has words for: bytes and odd numbers become tagged objects."""
     from holdfast.domain import plainjson
 
-    return json.loads(plainjson.dumps(plain))
+    data = plainjson.dumps(plain)
+    try:
+        return json.loads(data)
+    except RecursionError:
+        # Nested deeper than the decoder goes; `json_text` knows how to write it all the same.
+        return plain
+
+
+def same(one: Any, other: Any) -> bool:
+    """Tell whether two plain trees are the same, down to the types and the order of keys."""
+    from holdfast.domain import plainjson
+
+    return plainjson.dumps(one) == plainjson.dumps(other)
 
 
 def pretty(plain: Any) -> str:
@@ -31,21 +43,20 @@ def pretty(plain: Any) -> str:
 
 def summary(plain: Any, width: int) -> str:
     """Tell in one line what a value is."""
-    if isinstance(plain, dict) and "$hf" in plain:
-        return _shortened(f"{plain.get('t', plain['$hf'])} {_text(plain.get('v', ''))}", width)
-    if isinstance(plain, dict):
+    if isinstance(plain, dict) and plain and "$hf" not in plain:
         names = ", ".join(list(plain)[:_SHOWN_KEYS])
         more = ", ..." if len(plain) > _SHOWN_KEYS else ""
-        return _shortened(f"{{{len(plain)}}} {names}{more}", width) if plain else "{}"
-    if isinstance(plain, list):
-        return _shortened(f"[{len(plain)}] last: {_text(plain[-1])}", width) if plain else "[]"
-    return _shortened(_text(plain), width)
+        return _shortened(f"{{{len(plain)}}} {names}{more}", width)
+    if isinstance(plain, list) and plain:
+        return _shortened(f"[{len(plain)}] last: {short_json(plain[-1], width)}", width)
+    return short_json(plain, width)
 
 
-def _text(plain: Any) -> str:
+def short_json(plain: Any, width: int) -> str:
+    """Write a value as JSON, cut where it becomes too long."""
     from holdfast.domain import plainjson
 
-    return plainjson.dumps(plain).decode()
+    return _shortened(plainjson.dumps(plain).decode(), width)
 
 
 def _shortened(text: str, width: int) -> str:

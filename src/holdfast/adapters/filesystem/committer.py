@@ -6,7 +6,8 @@ import hashlib
 import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from holdfast.adapters.filesystem import layout, quarantine
@@ -54,7 +55,7 @@ class Committer:
 
     def refresh(self) -> bool:
         """Take up what others committed; True if anything changed."""
-        with self._mutex:
+        with self._mutex, self._knowing_or_nothing():
             forget, frames = self.journal.catch_up()
             if forget:
                 self._forget()
@@ -70,6 +71,16 @@ class Committer:
             self._ends.note(operation)
             # Shard and folder name: the key of what stands there, below checkpoints and events alike.
             self._standings.pop(operation.path.rpartition("/")[0].partition("/")[2], None)
+
+    @contextmanager
+    def _knowing_or_nothing(self) -> Iterator[None]:
+        """If this ends halfway, forget all: the journal tells it again. Needs the mutex."""
+        try:
+            yield
+        except BaseException:
+            self._forget()
+            self.journal.rewind()
+            raise
 
     def _forget(self) -> None:
         self._overlay.clear()
@@ -160,20 +171,20 @@ class Committer:
         self._sync(frame)
 
     def _append(self, operations: list[Operation]) -> Appended:
-        frame = self.journal.append(operations)
-        self._overlay.add(frame, operations)
-        for operation in operations:
-            self._ends.note(operation)
+        with self._knowing_or_nothing():
+            frame = self.journal.append(operations)
+            self._overlay.add(frame, operations)
+            for operation in operations:
+                self._ends.note(operation)
         return frame
 
     def _sync(self, frame: Appended) -> None:
         try:
             self.journal.sync(frame)
         except BaseException:
-            # What we appended is in doubt, and everything chained on it: know nothing any more.
-            with self._mutex:
-                self._forget()
-            raise
+            # What we appended is in doubt, and everything chained on it.
+            with self._mutex, self._knowing_or_nothing():
+                raise
 
     def _repair(self, workflow_id: str) -> None:
         """Before lines are added to a manifest, make sure that it is whole: once per opening."""

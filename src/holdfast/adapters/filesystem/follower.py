@@ -25,7 +25,13 @@ class Follower:
     def refresh(self) -> bool:
         """Take up what others committed; True if anything changed."""
         with self._mutex:
-            forget, frames = self._reader.refresh()
+            try:
+                forget, frames = self._reader.refresh()
+            except BaseException:
+                # Half a look is none: start over at the next one.
+                self._overlay.clear()
+                self._reader.close()
+                raise
             if forget:
                 self._overlay.clear()
             for frame in frames:

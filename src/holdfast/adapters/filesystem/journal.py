@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from holdfast.adapters.filesystem.disk import Disk
@@ -60,7 +60,9 @@ class Journal:
         self._users = disk.open(f"{FOLDER}/users", write=True, create=True)
         self.page = _open_page(disk)
         self.ring: Ring
-        self._retired: list[Ring] = []
+        # Old ones stay open: another thread may be syncing one, and a number that is closed under it
+        # could by then name another file.
+        self._rings: list[Ring] = []
         # An error of a sync is told once per descriptor: the next sync must not start before it is known.
         self._syncing = threading.Lock()
         self.end = 0
@@ -89,30 +91,42 @@ class Journal:
         Args:
             redo: Carries the frames since the settled point out on the files, durably.
         """
-        self._disk.lock(self._lock)
         try:
+            self._disk.lock(self._lock)
             if self._disk.lock(self._users, wait=False):
                 self._recover(redo)
             self._disk.lock(self._users, shared=True)
             self._join()
-        finally:
-            self._disk.unlock(self._lock)
+        except BaseException:
+            # A lock that outlives a failed opening would keep everybody out, ourselves included.
+            self.release()
+            raise
+        self._disk.unlock(self._lock)
 
     def _recover(self, redo: Callable[[list[Frame]], None]) -> None:
         ring = self._newest_ring()
-        block = ring.superblock
-        durable = self.page.mark(Page.DURABLE, block.generation)
-        frames = list(ring.chained(block.settled, block.chain))
-        end, chain = _end_of(frames, block)
-        self.damage = self.damage or find_damage(ring, end, durable)
+        try:
+            block = ring.superblock
+            durable = self.page.mark(Page.DURABLE, block.generation)
+            frames = list(ring.chained(block.settled, block.chain))
+            end, chain = _end_of(frames, block)
+            self.damage = self.damage or find_damage(ring, end, durable)
+            self._make_durable(ring, frames)
+            redo(frames)
+            self.page.clear()
+            generation = self._restart(ring, end, chain)
+            self.page.publish(generation, end, chain)
+        finally:
+            self._disk.close(ring.handle)
+
+    def _make_durable(self, ring: Ring, frames: list[Frame]) -> None:
+        """A killed writer's last frame may be in memory only; files must never be ahead of the journal."""
+        if self.page.mark(Page.POISONED, ring.superblock.generation):
+            # A sync failed before: these pages may count as clean although the medium lacks them.
+            for frame in frames:
+                ring.write_frame(frame)
         if frames:
-            # A killed writer's last frame may be in memory only; files must never be ahead of the journal.
-            ring.sync()
-        redo(frames)
-        self.page.clear()
-        ring = self._restart(ring, end, chain)
-        self.page.publish(ring.superblock.generation, end, chain)
-        self._disk.close(ring.handle)
+            self._sync_or_poison(ring)
 
     def _newest_ring(self) -> Ring:
         """The ring to go on with; unfinished and superseded ones are removed, a damaged one is kept."""
@@ -146,21 +160,20 @@ class Journal:
         self.damage = Damage(lsn=0, durable=0, image=image)
         self._disk.rename(path, path.replace("ring-", "damaged-"))
 
-    def _restart(self, ring: Ring, end: int, chain: bytes) -> Ring:
+    def _restart(self, ring: Ring, end: int, chain: bytes) -> int:
         """Settle everything redone; after damage, or with another size, in a new ring file."""
         block = ring.superblock
         if self.damage is None and block.capacity == self._capacity:
             if end != block.settled:
                 ring.settle(end, chain)
             ring.fill()
-            return ring
+            return block.generation
         fresh = Superblock(block.generation + 1, 1, self._capacity, end, chain)
-        successor = Ring.create(self._disk, ring_path(fresh.generation), fresh)
+        self._disk.close(Ring.create(self._disk, ring_path(fresh.generation), fresh).handle)
         self._discard(ring)
-        return successor
+        return fresh.generation
 
     def _discard(self, ring: Ring) -> None:
-        self._disk.close(ring.handle)
         self._disk.unlink(ring.path)
         self._disk.sync_folder(FOLDER)
 
@@ -176,6 +189,7 @@ class Journal:
         ring = Ring.open(self._disk, ring_path(generation), write=True)
         if ring is None:
             raise JournalPoisoned("the journal's superblocks are damaged")
+        self._rings.append(ring)
         self.ring = ring
         self.end, self.chain = ring.superblock.settled, ring.superblock.chain
 
@@ -186,7 +200,9 @@ class Journal:
             alone = self._disk.lock(self._users, wait=False)
             tail = self.page.tail()
             if alone and shrink and tail is not None and tail.end == self.ring.superblock.settled:
-                self.ring.shrink()
+                # Only space is at stake.
+                with suppress(OSError):
+                    self.ring.shrink()
         finally:
             self._disk.unlock(self._lock)
         self.release()
@@ -194,7 +210,7 @@ class Journal:
     def release(self) -> None:
         """Close every descriptor without unlocking: after a fork the locks are our parent's."""
         self.page.close()
-        for ring in (self.ring, *self._retired):
+        for ring in self._rings:
             self._disk.close(ring.handle)
         self._disk.close(self._users)
         self._disk.close(self._lock)
@@ -218,6 +234,13 @@ class Journal:
         ring = Ring.open(self._disk, ring_path(generation), write=True)
         if ring is None:
             raise JournalPoisoned("the journal's superblocks are damaged")
+        try:
+            self._carry_over(ring, generation)
+        finally:
+            self._disk.close(ring.handle)
+        self._discard(ring)
+
+    def _carry_over(self, ring: Ring, generation: int) -> None:
         block = ring.superblock
         durable = max(self.page.mark(Page.DURABLE, generation), block.settled)
         frames = [f for f in ring.chained(block.settled, block.chain) if f.end <= durable]
@@ -228,7 +251,6 @@ class Journal:
         self.page.raise_mark(Page.APPLIED, fresh.generation, self.page.mark(Page.APPLIED, generation))
         self.page.publish(fresh.generation, end, chain)
         self._disk.close(successor.handle)
-        self._discard(ring)
 
     def catch_up(self) -> tuple[bool, list[Frame]]:
         """Frames others appended since we looked, and whether we must forget what we knew.
@@ -240,9 +262,6 @@ class Journal:
             return False, []
         forget = tail.generation != self.generation
         if forget:
-            # The old descriptor stays open: another thread may be syncing it, and a number that is
-            # closed under it could by then name another file.
-            self._retired.append(self.ring)
             self._open_ring(tail.generation)
         elif self.settled > self.end:
             # We slept while the ring was recycled: what we missed is in the files.
@@ -257,6 +276,10 @@ class Journal:
             self.end, self.chain = frame.end, frame.digest
         return forget, frames
 
+    def rewind(self) -> None:
+        """Read everything since the settled point again at the next look."""
+        self.end, self.chain = self.ring.superblock.settled, self.ring.superblock.chain
+
     def room_for(self, operations: list[Operation]) -> bool:
         """Whether these fit without overwriting what is not settled."""
         needed = frame_bytes(operations_bytes(operations))
@@ -266,6 +289,9 @@ class Journal:
 
     def append(self, operations: list[Operation]) -> Appended:
         """Write one frame at the end and tell the others. Not yet durable. Needs the append lock."""
+        tail = self.page.tail()
+        if tail is None or tail.end != self.end:
+            raise JournalPoisoned("frames of others cannot be read: appending now would overwrite them")
         payload = encode_operations(operations)
         data, digest = encode_frame(self.end, self.durable, self.token, self.chain, payload)
         self.ring.write(data, self.end)
@@ -287,14 +313,17 @@ class Journal:
     def _sync_ring(self, ring: Ring, end: int) -> None:
         generation = ring.superblock.generation
         with self._syncing:
-            try:
-                ring.sync()
-            except OSError:
-                self.page.raise_mark(Page.POISONED, generation, 1)
-                raise
+            self._sync_or_poison(ring)
             if self.page.mark(Page.POISONED, generation):
                 raise JournalPoisoned("another writer's sync of the same journal failed")
             self.page.raise_mark(Page.DURABLE, generation, end)
+
+    def _sync_or_poison(self, ring: Ring) -> None:
+        try:
+            ring.sync()
+        except OSError:
+            self.page.raise_mark(Page.POISONED, ring.superblock.generation, 1)
+            raise
 
     # -- settling ----------------------------------------------------------------------------
 
@@ -308,7 +337,12 @@ class Journal:
 
     def settle(self, settled: int, chain: bytes) -> None:
         """Recycle up to a position whose files are durable. For the one applier."""
-        self.ring.settle(settled, chain)
+        try:
+            self.ring.settle(settled, chain)
+        except OSError:
+            # Its sync was everybody's: frames of others may be lost with it.
+            self.page.raise_mark(Page.POISONED, self.generation, 1)
+            raise
         self.page.raise_mark(Page.SETTLED, self.generation, settled)
 
 

@@ -91,8 +91,7 @@ class Ring:
             disk.write(handle, superblock.encode(), slot * SLOT_BYTES)
         ring.fill()
         for frame in frames:
-            data, _ = encode_frame(frame.lsn, frame.durable, frame.token, frame.previous, frame.payload)
-            ring.write(data, frame.lsn)
+            ring.write_frame(frame)
         ring.sync()
         disk.rename(temporary, path)
         disk.sync_folder(path.rpartition("/")[0])
@@ -118,6 +117,11 @@ class Ring:
         if first < len(data):
             self._disk.write(self.handle, data[first:], DATA_START)
 
+    def write_frame(self, frame: Frame) -> None:
+        """Write a frame again, as it is."""
+        data, _ = encode_frame(frame.lsn, frame.durable, frame.token, frame.previous, frame.payload)
+        self.write(data, frame.lsn)
+
     def read(self, length: int, lsn: int) -> bytes:
         start = lsn % self.capacity
         first = min(length, self.capacity - start)
@@ -133,10 +137,12 @@ class Ring:
         """Move the settled point, durably. Only then may what lies before it be overwritten."""
         old = self.superblock
         block = Superblock(old.generation, old.counter + 1, old.capacity, settled, chain)
-        self._disk.write(self.handle, block.encode(), 0)
+        # Alternating: whatever becomes of this write, the other slot holds the last durable block.
+        slot = block.counter % 2
+        self._disk.write(self.handle, block.encode(), slot * SLOT_BYTES)
         self.sync()
         # The second copy becomes durable with the next commit's sync; it is there for bit rot.
-        self._disk.write(self.handle, block.encode(), SLOT_BYTES)
+        self._disk.write(self.handle, block.encode(), (1 - slot) * SLOT_BYTES)
         # Last: who appends in another thread takes this as leave to overwrite.
         self.superblock = block
 

@@ -1,4 +1,4 @@
-"""A disk on which the process dies at a chosen operation."""
+"""Disks that kill the process at a chosen operation, or lie."""
 
 from __future__ import annotations
 
@@ -70,3 +70,23 @@ def die() -> None:
 def die_if(last: bool) -> None:
     if last:
         die()
+
+
+class ForgetfulDisk(Disk):
+    """Forgets what is written below a path, for negative controls: it says yes and does nothing."""
+
+    def __init__(self, root: str, forgets: str) -> None:
+        super().__init__(root)
+        self._forgets = forgets
+        self._forgotten: set[int] = set()
+
+    def open(self, path: str, *, write: bool = False, create: bool = False) -> int:
+        handle = super().open(path, write=write, create=create)
+        self._forgotten.discard(handle)
+        if path.startswith(self._forgets) and not path.endswith(".tmp"):
+            self._forgotten.add(handle)
+        return handle
+
+    def write(self, handle: int, data: bytes | memoryview, offset: int) -> None:
+        if handle not in self._forgotten:
+            super().write(handle, data, offset)

@@ -1,0 +1,29 @@
+"""Services and kits on doubles, for the tests of this room."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from holdfast.adapters.memory import MemoryStore
+from holdfast.application.kit import Kit
+from holdfast.application.service import CheckpointService
+from holdfast.bootstrap import build_kit
+from holdfast.config import Config
+from holdfast.domain.plain import TypeRegistry
+from holdfast.ports import Store
+from holdfast.testing import FixedClock, SequentialIds
+
+
+def make_kit(store: Store | None = None, registry: TypeRegistry | None = None, **settings: Any) -> Kit:
+    """Put a kit together whose clock moves a second per look and whose housekeeping has no thread."""
+    config = Config(**{"background": False, "retain": False, **settings})
+    clock = FixedClock(step=timedelta(seconds=1))
+    return build_kit(store or MemoryStore(), config, registry, clock, SequentialIds())
+
+
+def make_service(
+    store: Store | None = None, registry: TypeRegistry | None = None, **settings: Any
+) -> CheckpointService:
+    """Open a service on such a kit."""
+    return CheckpointService(make_kit(store, registry, **settings))

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from holdfast.cli.exits import EXIT_OF_ERROR, Exit, Failure, exit_of
+from holdfast.domain.errors import all_codes
+
+PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+
+
+def test_every_error_of_the_library_has_an_exit_code_and_nothing_else_has():
+    assert set(EXIT_OF_ERROR) == set(all_codes())
+
+
+def test_an_error_of_a_newer_library_is_unexpected():
+    assert exit_of("from_the_future") is Exit.UNEXPECTED
+
+
+def test_the_codes_that_scripts_rely_on_stay():
+    assert {leave.name: leave.value for leave in Exit} == {
+        "DONE": 0,
+        "UNEXPECTED": 1,
+        "USAGE": 2,
+        "PARTIAL": 3,
+        "NOT_FOUND": 4,
+        "DIFFERENT": 5,
+        "NO_STORE": 10,
+        "LOCKED": 11,
+        "UNREACHABLE": 13,
+        "CORRUPT": 20,
+        "NOTHING_VALID": 30,
+        "REFUSED": 31,
+        "OTHER_FORMAT": 40,
+        "INTERRUPTED": 130,
+        "PIPE_CLOSED": 141,
+        "TERMINATED": 143,
+    }
+
+
+def test_every_exit_code_is_documented_and_nothing_else():
+    documented = re.findall(r"^\| (\d+) \|", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert [int(code) for code in documented] == [leave.value for leave in Exit]
+
+
+def test_a_failure_carries_what_its_report_needs():
+    failure = Failure("refused", Exit.REFUSED, "no", place="here", hint="ask")
+    assert (failure.code, failure.leave, failure.message, failure.place, failure.hint) == (
+        "refused",
+        31,
+        "no",
+        "here",
+        "ask",
+    )

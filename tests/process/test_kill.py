@@ -1,0 +1,69 @@
+"""Real `kill -9` of real writers: what was acknowledged is there, what was not is whole or absent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.process.evidence import keep
+from tests.process.running import run
+
+FOUR = ["WF-0", "WF-1", "WF-2", "WF-3"]
+
+#: Name of the variant -> what the writer does, and how often it is killed in a small run.
+VARIANTS: dict[str, tuple[dict[str, Any], int]] = {
+    "one writer": ({}, 50),
+    "several threads": ({"workflows": FOUR}, 50),
+    "during prunes and keyframes": ({"keyframes": True, "prunes": True}, 30),
+    "threads, prunes and keyframes": ({"workflows": FOUR, "keyframes": True, "prunes": True}, 20),
+    "during close": ({"closes": True}, 30),
+}
+CAMPAIGN_FACTOR = 40
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_killed_writer_loses_nothing_acknowledged(variant: str, fast_folder: Path, campaign: bool) -> None:
+    plan, rounds = VARIANTS[variant]
+    rounds *= CAMPAIGN_FACTOR if campaign else 1
+    result = run(
+        "children", "kill", seed=7, rounds=rounds, rounds_per_store=10, folder=str(fast_folder), plan=plan
+    )
+    keep("kill", variant, {"kills": result["kills"], "acknowledged": result["acknowledged"]}, [])
+    assert result["violations"] == []
+    assert result["kills"] == rounds and result["acknowledged"] > rounds
+
+
+def test_a_writer_goes_on_beside_one_that_is_killed(fast_folder: Path, campaign: bool) -> None:
+    rounds = 1000 if campaign else 25
+    result = run("children", "neighbour", seed=7, rounds=rounds, folder=str(fast_folder), plan={})
+    keep("kill", "neighbour", {"kills": result["kills"], "acknowledged": result["acknowledged"]}, [])
+    assert result["violations"] == []
+    assert result["kills"] == rounds
+
+
+@pytest.mark.parametrize("moment", ["before", "halfway"])
+def test_death_at_any_operation_is_survived_and_never_seen_by_a_reader(
+    moment: str, fast_folder: Path, campaign: bool
+) -> None:
+    """Also between any two writes of the applier: commits, keyframes, prunes, settling, closing."""
+    operations = run("children", "count", folder=str(fast_folder))
+    first = 1 if moment == "before" else 4
+    kill_at = list(range(first, operations + 1, 1 if campaign else 9))
+    result = run("children", "enumerated", moment=moment, kill_at=kill_at, folder=str(fast_folder))
+    counts = {name: result[name] for name in ("kills", "acknowledged", "reads")}
+    keep("kill", f"{moment} an operation", {**counts, "operations": operations}, result["violations"])
+    assert result["violations"] == []
+    assert result["kills"] == len(kill_at)
+
+
+@pytest.mark.parametrize(
+    "lie", [{"acknowledges_first": True}, {"forgets": "journal/ring"}, {"forgets": "checkpoints/"}], ids=str
+)
+def test_the_harness_notices_a_writer_that_lies(lie: dict[str, Any], fast_folder: Path) -> None:
+    """The negative control: with the promise broken on purpose the same loop must find it."""
+    folder = str(fast_folder)
+    result = run("children", "kill", seed=7, rounds=60, rounds_per_store=10, folder=folder, plan=lie)
+    keep("kill", f"control: {lie}", {"kills": result["kills"], "found": len(result["violations"])}, [])
+    assert any("acknowledged and lost" in violation for violation in result["violations"])
