@@ -23,6 +23,9 @@ ROOT = Path(__file__).parent.parent
 FORMAT = ROOT / "docs" / "format.md"
 SAMPLE = re.compile(r"(<!-- file: (?P<name>\S+) -->\n```\w*\n)(?P<body>.*?)(```\n)", re.DOTALL)
 SNIPPET = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+OUTPUT = re.compile(
+    r"(<!-- output: holdfast demo -->\n```console\n\$ holdfast demo\n)(?P<body>.*?)(```\n)", re.DOTALL
+)
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 
@@ -76,6 +79,13 @@ def test_the_format_page_shows_what_the_code_writes(sample_store):
 def test_sha256sum_checks_a_store_without_us(sample_store):
     (sums,) = sample_store.rglob("SHA256SUMS")
     subprocess.run(["sha256sum", "--check", "--strict", "--quiet", sums.name], cwd=sums.parent, check=True)
+
+
+def test_the_first_screen_is_what_the_demo_prints():
+    command = [sys.executable, "-m", "holdfast", "demo"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    shown = OUTPUT.search((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert shown is not None and shown["body"] == printed
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

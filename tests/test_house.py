@@ -43,6 +43,8 @@ TESTED_ELSEWHERE = {
     # Shapes without behaviour: the suite that every store must pass gives them their meaning.
     "ports.py": "test_conformance.py",
     "domain/record.py": "test_conformance.py",
+    # Meaningful only together with the snapshots it compares.
+    "application/comparison.py": "application/test_snapshot.py",
 }
 
 MODULES = sorted(path for path in SOURCE.rglob("*.py"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Generator
-from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -32,9 +31,7 @@ def _open_file(path: str, config: Config, read_only: bool, create: bool) -> Stor
 
     if not path:
         raise ConfigError("the URL names no folder", place="file:", hint="Write file:PATH.")
-    return FilesystemStore.open(
-        path, read_only=read_only, create=create, journal_bytes=config.journal_bytes
-    )
+    return FilesystemStore.open(path, read_only=read_only, create=create, journal_bytes=config.journal_bytes)
 
 
 def _open_memory(path: str, config: Config, read_only: bool, create: bool) -> Store:
@@ -127,7 +124,7 @@ def _configured(url: str | None, config: Config | None, settings: dict[str, Any]
     asked = {**settings, "store": url} if url is not None else settings
     if config is None:
         return Config.load(asked)
-    return replace(config, **asked)
+    return config.amended(asked)
 
 
 class AsyncOpening:

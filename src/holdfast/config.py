@@ -6,7 +6,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,16 @@ FILE_NAME = "holdfast.toml"
 
 _MODES = ("default", "performance", "compliance")
 _COMPRESSIONS = ("none", "zstd", "gzip")
-_WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+_WORDS = {
+    "1": True,
+    "true": True,
+    "yes": True,
+    "on": True,
+    "0": False,
+    "false": False,
+    "no": False,
+    "off": False,
+}
 _CREDENTIALS = re.compile(r"//[^/@]*@")
 _SECRET_PARAMETER = re.compile(r"(?i)([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&]*")
 
@@ -101,6 +110,10 @@ class Config:
         }
         return cls(**settings)
 
+    def amended(self, overrides: Mapping[str, Any]) -> Config:
+        """Answer the configuration with some settings changed; None values do not count."""
+        return replace(self, **_from_overrides(overrides))
+
 
 def without_secrets(url: str) -> str:
     """Write a URL for people: without user names, passwords and keys."""
@@ -109,7 +122,9 @@ def without_secrets(url: str) -> str:
 
 #: What a setting holds: text, a number, a number or nothing, or yes and no.
 _KINDS = {
-    item.name: {"str": "text", "int": "number", "int | None": "optional number", "bool": "switch"}[str(item.type)]
+    item.name: {"str": "text", "int": "number", "int | None": "optional number", "bool": "switch"}[
+        str(item.type)
+    ]
     for item in fields(Config)
 }
 

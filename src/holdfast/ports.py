@@ -30,9 +30,12 @@ class Packer(Protocol):
     def pack(self, value: Any) -> bytes:
         """Encode any supported Python value. Equal bytes mean the same value of the same type.
 
-        A tree wrapped in `Plain` is taken as it is, its tagged objects being tags already: the inverse
-        of `unpack`. Raises UnsupportedTypeError naming the path to a value nobody registered.
+        A tree wrapped in `Plain` is taken as it is. Raises UnsupportedTypeError naming the path to a
+        value nobody registered.
         """
+
+    def pack_plain(self, plain: Any) -> bytes:
+        """Encode a plain tree, whose tagged objects are tags already: the inverse of `unpack`."""
 
     def unpack(self, data: bytes) -> Any:
         """Decode to a plain tree: tags stay tagged objects, bytes and non-finite floats are native."""
@@ -153,7 +156,10 @@ class Store(Protocol):
         """Whether a blob is stored (it may go again until a commit that `needs` it succeeds)."""
 
     def blob(self, sha256: str) -> bytes:
-        """A blob's bytes, checked against its name. Raises CheckpointCorruptError or CheckpointNotFoundError."""
+        """A blob's bytes, checked against its name.
+
+        Raises CheckpointNotFoundError, or ChecksumMismatchError if the bytes are not what was committed.
+        """
 
     def remove(self, workflow_id: str, removal: Removal) -> int:
         """Tombstone checkpoints, drop groups, old events and unused blobs; answer the bytes given back.

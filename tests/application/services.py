@@ -11,19 +11,25 @@ from holdfast.application.service import CheckpointService
 from holdfast.bootstrap import build_kit
 from holdfast.config import Config
 from holdfast.domain.plain import TypeRegistry
-from holdfast.ports import Store
+from holdfast.ports import Clock, IdSource, Store
 from holdfast.testing import FixedClock, SequentialIds
 
 
-def make_kit(store: Store | None = None, registry: TypeRegistry | None = None, **settings: Any) -> Kit:
+def make_kit(
+    store: Store | None = None,
+    registry: TypeRegistry | None = None,
+    clock: Clock | None = None,
+    ids: IdSource | None = None,
+    **settings: Any,
+) -> Kit:
     """Put a kit together whose clock moves a second per look and whose housekeeping has no thread."""
     config = Config(**{"background": False, "retain": False, **settings})
-    clock = FixedClock(step=timedelta(seconds=1))
-    return build_kit(store or MemoryStore(), config, registry, clock, SequentialIds())
+    clock = clock or FixedClock(step=timedelta(seconds=1))
+    return build_kit(store or MemoryStore(), config, registry, clock, ids or SequentialIds())
 
 
 def make_service(
-    store: Store | None = None, registry: TypeRegistry | None = None, **settings: Any
+    store: Store | None = None, registry: TypeRegistry | None = None, **more: Any
 ) -> CheckpointService:
     """Open a service on such a kit."""
-    return CheckpointService(make_kit(store, registry, **settings))
+    return CheckpointService(make_kit(store, registry, **more))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from queue import SimpleQueue
+from typing import Any
 
 import pytest
 
@@ -34,8 +36,8 @@ class Backend:
         return [self.outcomes.pop(commit.workflow_id, None) for commit in commits]
 
 
-def ticket(name: str, lineage: Lineage | None = None, **more: object) -> Ticket:
-    return Ticket(Commit(name, Head()), lineage or Lineage(), name, **more)  # type: ignore[arg-type]
+def ticket(name: str, lineage: Lineage | None = None, **more: Any) -> Ticket:
+    return Ticket(Commit(name, Head()), lineage or Lineage(), name, **more)
 
 
 def waiting(queue: CommitQueue, item: Ticket, results: list[object]) -> threading.Thread:
@@ -87,12 +89,10 @@ def test_commits_keep_the_order_they_were_queued_in() -> None:
 def test_who_does_not_wait_is_told_by_the_background_thread() -> None:
     backend = Backend()
     queue = CommitQueue(backend.commit)
-    told: list[Ticket] = []
-    arrived = threading.Event()
-    item = ticket("A", on_done=lambda done: (told.append(done), arrived.set()))
+    told: SimpleQueue[Ticket] = SimpleQueue()
+    item = ticket("A", on_done=told.put)
     queue.submit(item)
-    assert arrived.wait(10)
-    assert told == [item] and item.done and item.error is None
+    assert told.get(timeout=10) is item and item.done and item.error is None
     assert backend.threads == ["holdfast-commits"]
     queue.close()
 
@@ -160,7 +160,7 @@ def test_an_interrupt_of_the_leader_fails_its_group_and_lets_others_lead() -> No
     assert queue.wait(queue.submit(ticket("B"))) == "B"
 
 
-def test_a_waiter_that_is_interrupted_leaves_its_commit_to_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_waiter_that_is_interrupted_leaves_its_commit_to_the_background() -> None:
     backend = Backend(gated=True)
     queue = CommitQueue(backend.commit)
     results: list[object] = []

@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 from holdfast.cli.exits import Failure
 from holdfast.cli.pointer import look_up, parse_pointer, pointer_text
 
-TREE = {"a": [{"b/c": 1, "~": 2}], "": 3}
+ITEM = {"b/c": 1, "~": 2}
+TREE = {"a": [ITEM], "": 3}
 
 
 @pytest.mark.parametrize(
-    ("pointer", "value"), [("", TREE), ("/a/0", TREE["a"][0]), ("/a/0/b~1c", 1), ("/a/0/~0", 2), ("/", 3)]
+    ("pointer", "value"), [("", TREE), ("/a/0", ITEM), ("/a/0/b~1c", 1), ("/a/0/~0", 2), ("/", 3)]
 )
 def test_a_pointer_leads_to_its_value(pointer, value):
     assert look_up(TREE, parse_pointer(pointer)) == value

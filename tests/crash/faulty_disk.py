@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tests.crash.simulated_disk import SimulatedDisk, SimulatedPage
+from tests.crash.simulated_disk import SimulatedDisk
 from tests.crash.simulated_machine import Machine
 
 #: What may go wrong; `SHORT` writes half of the bytes before the disk is full.
@@ -114,6 +114,7 @@ class FaultyDisk(SimulatedDisk):
         super().truncate(handle, size)
 
     def sync(self, handle: int) -> None:
+        self._let_others_run()
         path = self._paths[handle]
         if self.fault.strikes("sync", path):
             # The pages count as clean from now on and never reach the medium.
@@ -132,6 +133,3 @@ class FaultyDisk(SimulatedDisk):
     def unlink(self, path: str) -> None:
         self._meet("unlink", path)
         super().unlink(path)
-
-    def share(self, handle: int, length: int) -> SimulatedPage:
-        return super().share(handle, length)

@@ -11,9 +11,17 @@ from typing import Any
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.application.records import open_record
 from holdfast.domain.errors import CheckpointError
-from holdfast.domain.record import Commit, Entry, EventRecord, Head, Keyframe, KeyframeEntry
+from holdfast.domain.record import (
+    Commit,
+    Entry,
+    EventRecord,
+    Head,
+    Keyframe,
+    KeyframeEntry,
+    Removal,
+    Transition,
+)
 from holdfast.domain.record import Record as CheckpointRecord
-from holdfast.domain.record import Removal, Transition
 
 DAYS = ("2026-01-11", "2026-01-12", "2026-01-13")
 
@@ -29,7 +37,9 @@ def sealed(fields: dict[str, Any], name: str, parent: str) -> tuple[bytes, str]:
     return start + checksum.encode() + b'"}\n', checksum
 
 
-def make_event(head: Head, workflow_id: str, timestamp: str, data: dict[str, Any], **fields: Any) -> EventRecord:
+def make_event(
+    head: Head, workflow_id: str, timestamp: str, data: dict[str, Any], **fields: Any
+) -> EventRecord:
     seq = head.event_seq + 1
     line, digest = sealed(
         {"seq": seq, "ts": timestamp, "type": "NOTE", "wf": workflow_id, **fields, "data": data},
@@ -39,14 +49,24 @@ def make_event(head: Head, workflow_id: str, timestamp: str, data: dict[str, Any
     return EventRecord(seq, timestamp, digest, line)
 
 
-def make_record(head: Head, workflow_id: str, uuid: str, timestamp: str, group: int, **fields: Any) -> CheckpointRecord:
+def make_record(
+    head: Head, workflow_id: str, uuid: str, timestamp: str, group: int, **fields: Any
+) -> CheckpointRecord:
     seq = head.sequence + 1
     named = {"seq": seq, "id": uuid, "wf": workflow_id, "ts": timestamp, "type": "agent_complete"}
     data, checksum = sealed({**named, "event_seq": head.event_seq, **fields}, "checksum", head.checksum)
     blobs = tuple(fields.get("blobs", ()))
     entry = Entry(
-        seq, uuid, timestamp, "agent_complete", checksum, seq - 1,
-        group=group, length=len(data), blobs=blobs, event_seq=head.event_seq,
+        seq,
+        uuid,
+        timestamp,
+        "agent_complete",
+        checksum,
+        seq - 1,
+        group=group,
+        length=len(data),
+        blobs=blobs,
+        event_seq=head.event_seq,
     )
     return CheckpointRecord(entry, data)
 
@@ -106,9 +126,7 @@ def see(store: FilesystemStore, workflow_id: str) -> Seen:
     records = {e.sequence: next(iter(store.records(workflow_id, e.sequence, e.sequence))) for e in kept}
     keyframes = {k.sequence: store.keyframe(workflow_id, k.sequence) for k in store.keyframes(workflow_id)}
     blobs = {sha: store.blob(sha) for entry in kept for sha in entry.blobs}
-    return Seen(
-        store.head(workflow_id), entries, records, keyframes, tuple(store.events(workflow_id)), blobs
-    )
+    return Seen(store.head(workflow_id), entries, records, keyframes, tuple(store.events(workflow_id)), blobs)
 
 
 def see_all(store: FilesystemStore) -> dict[str, Seen]:
@@ -239,5 +257,9 @@ def _statuses(seen: Seen, present: list[Commit]) -> Iterator[str]:
     for entry in seen.entries:
         if not entry.pruned:
             want = expected.get(entry.sequence, Transition(entry.sequence, "active"))
-            if (entry.status, entry.retry_count, entry.pinned) != (want.status, want.retry_count, want.pinned):
+            if (entry.status, entry.retry_count, entry.pinned) != (
+                want.status,
+                want.retry_count,
+                want.pinned,
+            ):
                 yield f"checkpoint {entry.sequence} is {entry.status}, committed was {want.status}"

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from holdfast.adapters.filesystem.disk import Disk
 from tests.crash.simulated_machine import Folder, Handle, Inode, Machine
 
-
 #: More than any test needs: who takes more would never have stopped.
 STEPS_MAX = 100_000
 
@@ -151,10 +150,13 @@ class SimulatedDisk(Disk):
         self._handle(handle, write=True).inode.truncate(size)
         self.machine.did(f"truncate to {size}")
 
-    def sync(self, handle: int) -> None:
+    def _let_others_run(self) -> None:
         meanwhile, self._meanwhile = self._meanwhile, None
         if meanwhile is not None:
             meanwhile()
+
+    def sync(self, handle: int) -> None:
+        self._let_others_run()
         opened = self._handle(handle)
         opened.inode.sync()
         if opened.seen_failures < opened.inode.failures:

@@ -15,26 +15,28 @@ from tests.crash.explorer import Explorer
 
 @pytest.mark.parametrize("ordered", [True, False], ids=["names in order", "any name may be missing"])
 def test_no_power_cut_loses_tears_or_invents_anything(ordered: bool, campaign: bool) -> None:
-    explorer = Explorer(ordered, samples=200 if campaign else 4, nest_every=20 if campaign else 100)
+    explorer = Explorer(ordered, samples=3, repeat_every=10, nest_every=300)
+    if campaign:
+        explorer = Explorer(ordered, samples=150, repeat_every=5, nest_every=50)
     explorer.run()
     name = "crash_states_ordered" if ordered else "crash_states_unordered"
     keep(name, explorer.counts, explorer.violations, campaign=campaign)
     assert explorer.violations == []
-    assert explorer.counts["states"] > 500
+    assert explorer.counts["states"] > 300
 
 
 # -- the harness goes red when the protocol is broken --------------------------------------------
 
 
 def violations() -> list[str]:
-    explorer = Explorer(samples=4, repeat_every=10**9, nest_every=10**9)
+    explorer = Explorer(samples=4, repeat_every=10**9, nest_every=10**9, first_only=True)
     explorer.run()
     return explorer.violations
 
 
 def test_it_goes_red_without_the_sync_of_the_journal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Ring, "sync", lambda self: None)
-    assert any("was acknowledged and is not all there" in text for text in violations())
+    assert violations() != []
 
 
 def test_it_goes_red_when_the_journal_is_recycled_before_the_files_are_synced(
@@ -62,20 +64,15 @@ def test_it_goes_red_when_folders_are_not_synced(monkeypatch: pytest.MonkeyPatch
 def test_it_goes_red_when_the_settled_point_is_not_synced(monkeypatch: pytest.MonkeyPatch) -> None:
     def settle_lightly(self: Ring, settled: int, chain: bytes) -> None:
         block = self.superblock
-        self.superblock = ring.Superblock(
-            block.generation, block.counter + 1, block.capacity, settled, chain
-        )
+        self.superblock = ring.Superblock(block.generation, block.counter + 1, block.capacity, settled, chain)
         self._disk.write(self.handle, self.superblock.encode(), 0)
 
     monkeypatch.setattr(Ring, "settle", settle_lightly)
     assert violations() != []
 
 
-def test_it_goes_red_when_the_frame_is_acknowledged_before_it_is_written(
+def test_it_goes_red_when_a_commit_is_acknowledged_before_its_sync(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    real = Journal.sync
-    monkeypatch.setattr(Journal, "sync", lambda self, *appended: None)
-    found = violations()
-    monkeypatch.setattr(Journal, "sync", real)
-    assert any("was acknowledged" in text for text in found)
+    monkeypatch.setattr(Journal, "sync", lambda self, appended: None)
+    assert violations() != []

@@ -59,9 +59,19 @@ class Workload:
 
     # -- what a caller does ------------------------------------------------------------------
 
-    def draft(self, name: str, workflow_id: str, *, pad: int = 40, events: int = 1, day: int = 0,
-              blobs: dict[str, bytes] | None = None, needs: tuple[str, ...] = (),
-              keyframe: bytes | None = None, group: int = 1) -> Commit:
+    def draft(
+        self,
+        name: str,
+        workflow_id: str,
+        *,
+        pad: int = 40,
+        events: int = 1,
+        day: int = 0,
+        blobs: dict[str, bytes] | None = None,
+        needs: tuple[str, ...] = (),
+        keyframe: bytes | None = None,
+        group: int = 1,
+    ) -> Commit:
         head = self.store(name).head(workflow_id)
         number = self.next_number()
         stamp = f"{DAYS[day]}T10:00:{number % 60:02d}.000000Z"
@@ -88,9 +98,7 @@ class Workload:
         head = self.store(name).head(workflow_id)
         number = self.next_number()
         data = {"status": status, "retry_count": 1, "pinned": False, "attempt": number}
-        event = make_event(
-            head, workflow_id, f"{DAYS[0]}T11:00:00.000000Z", data, cp_seq=sequence
-        )
+        event = make_event(head, workflow_id, f"{DAYS[0]}T11:00:00.000000Z", data, cp_seq=sequence)
         transition = Transition(sequence, status, 1)
         self.commit(name, Commit(workflow_id, head, None, None, (event,), (transition,)))
 

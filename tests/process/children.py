@@ -12,7 +12,6 @@ import random
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,88 +21,12 @@ from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.domain.record import Head
 from tests.process import commits
+from tests.process.child import Child, Report, must_stop, start
 from tests.process.commits import Acknowledged
 from tests.process.disks import ForgetfulDisk, KillingDisk
 
 KEPT_GROUPS = 2
 SCENARIO_COMMITS = 34
-
-
-class Report:
-    """The writing end of a pipe; a line is written whole or not at all."""
-
-    def __init__(self, handle: int) -> None:
-        self._handle = handle
-
-    def say(self, word: str, workflow_id: str, number: int, rest: str = "") -> None:
-        os.write(self._handle, f"{word} {workflow_id} {number} {rest}".rstrip().encode() + b"\n")
-
-
-@dataclass(slots=True)
-class Child:
-    """A forked process that reports through a pipe and may be told to stop through another."""
-
-    pid: int
-    handle: int
-    stop_handle: int
-    buffer: bytes = b""
-    lines: list[str] = field(default_factory=list)
-
-    def read_line(self) -> str | None:
-        """The next line of the report, or None at its end."""
-        while b"\n" not in self.buffer:
-            data = os.read(self.handle, 65536)
-            if not data:
-                return None
-            self.buffer += data
-        line, _, self.buffer = self.buffer.partition(b"\n")
-        self.lines.append(line.decode())
-        return self.lines[-1]
-
-    def kill(self) -> None:
-        os.kill(self.pid, signal.SIGKILL)
-
-    def stop(self) -> None:
-        """Ask it to finish: it closes its store and leaves."""
-        os.write(self.stop_handle, b".")
-
-    def end(self) -> int:
-        """Read the rest of the report and wait for the end; answers the exit status."""
-        while self.read_line() is not None:
-            pass
-        os.close(self.handle)
-        os.close(self.stop_handle)
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-
-
-def start(work: Callable[[Report, int], None]) -> Child:
-    """Fork a child that works, reports and ends; the second argument of `work` says when to stop."""
-    reading, writing = os.pipe()
-    stop_reading, stop_writing = os.pipe()
-    pid = os.fork()
-    if pid:
-        os.close(writing)
-        os.close(stop_reading)
-        return Child(pid, reading, stop_writing)
-    os.close(reading)
-    os.close(stop_writing)
-    status = 1
-    try:
-        os.set_blocking(stop_reading, False)
-        work(Report(writing), stop_reading)
-        status = 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stderr.flush()
-        os._exit(status)
-
-
-def must_stop(handle: int) -> bool:
-    try:
-        return bool(os.read(handle, 1))
-    except BlockingIOError:
-        return False
 
 
 # -- writers ---------------------------------------------------------------------------------------
@@ -128,7 +51,7 @@ class Plan:
     forgets: str = ""
 
 
-def write_until_killed(plan: Plan, report: Report, stop: int, disk: Disk | None = None) -> None:
+def write_until_killed(report: Report, stop: int, plan: Plan, disk: Disk | None = None) -> None:
     """Commit to each workflow in a thread of its own, telling about each commit once it is acknowledged."""
     store = open_store(plan, disk)
     if len(plan.workflows) == 1:
@@ -257,7 +180,7 @@ def kill_loop(options: dict[str, Any]) -> None:
 
 
 def _kill_one(plan: Plan, rng: random.Random, told: Acknowledged) -> None:
-    child = start(lambda report, stop: write_until_killed(plan, report, stop))
+    child = start(write_until_killed, plan)
     for _ in range(rng.randrange(1, 40)):
         if child.read_line() is None:
             break
@@ -280,7 +203,7 @@ def neighbour_loop(options: dict[str, Any]) -> None:
         victim, survivor = (
             Plan(root, workflows=(f"WF-{who}",), writer=who, **options["plan"]) for who in ("a", "b")
         )
-        living = start(lambda report, stop, plan=survivor: write_until_killed(plan, report, stop))
+        living = start(write_until_killed, survivor)
         living.read_line()
         _kill_one(victim, rng, told)
         result.kills += 1
@@ -301,9 +224,9 @@ def neighbour_loop(options: dict[str, Any]) -> None:
     result.print()
 
 
-def standard_scenario(root: str, report: Report, disk: Disk) -> None:
+def standard_scenario(report: Report, _: int, disk: Disk) -> None:
     """Everything a store does in its life, in a fixed order: the same operations in every run."""
-    plan = Plan(root, workflows=("WF-0", "WF-1"), journal_bytes=16384, background=False)
+    plan = Plan(disk.root, workflows=("WF-0", "WF-1"), journal_bytes=16384, background=False)
     plan = replace(plan, keyframes=True, prunes=True)
     store = open_store(plan, disk)
     heads = {workflow_id: store.head(workflow_id) for workflow_id in plan.workflows}
@@ -322,7 +245,7 @@ def count_operations(options: dict[str, Any]) -> None:
     root = f"{options['folder']}/counted"
     disk = KillingDisk(root)
     handle = os.open(os.devnull, os.O_WRONLY)
-    standard_scenario(root, Report(handle), disk)
+    standard_scenario(Report(handle), handle, disk)
     sys.stdout.write(str(disk.count))
 
 
@@ -333,7 +256,7 @@ def enumerated_loop(options: dict[str, Any]) -> None:
         root, told = f"{options['folder']}/{kill_at}", Acknowledged()
         label = f"{options['moment']} operation {kill_at}"
         disk = KillingDisk(root, kill_at, options["moment"])
-        child = start(lambda report, _, disk=disk: standard_scenario(disk.root, report, disk))
+        child = start(standard_scenario, disk)
         watcher = Watcher(root, told, label)
         while (line := child.read_line()) is not None:
             told.note(line)
@@ -355,19 +278,19 @@ def enumerated_loop(options: dict[str, Any]) -> None:
 
 def _go_on(root: str, told: Acknowledged, watcher: Watcher) -> None:
     """Another process takes the store up and commits more."""
-
-    def work(report: Report, _: int) -> None:
-        store = open_store(Plan(root, journal_bytes=16384, background=False))
-        for workflow_id in ("WF-0", "WF-1"):
-            commit_next(store, workflow_id, store.head(workflow_id), 100, "x", report)
-        store.close()
-
-    child = start(work)
+    child = start(_commit_more, root)
     while (line := child.read_line()) is not None:
         told.note(line)
         watcher.look(line)
     if child.end() != 0:
         told.violations.append("the next writer failed")
+
+
+def _commit_more(report: Report, _: int, root: str) -> None:
+    store = open_store(Plan(root, journal_bytes=16384, background=False))
+    for workflow_id in ("WF-0", "WF-1"):
+        commit_next(store, workflow_id, store.head(workflow_id), 100, "x", report)
+    store.close()
 
 
 class Watcher:

@@ -17,6 +17,9 @@ class KillingDisk(Disk):
         self._kill_at = kill_at
         self._moment = moment
 
+    def kill_at(self, count: int) -> None:
+        self._kill_at = count
+
     def _step(self) -> bool:
         self.count += 1
         if self.count == self._kill_at and self._moment == "before":

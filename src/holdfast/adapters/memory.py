@@ -106,7 +106,9 @@ class MemoryStore:
                 raise _no_checkpoint(workflow_id, keyframe.entry.sequence)
             for sha256 in keyframe.entry.blobs:
                 if sha256 not in self._blobs:
-                    raise CheckpointNotFoundError("a keyframe refers to a blob that is not stored", place=sha256)
+                    raise CheckpointNotFoundError(
+                        "a keyframe refers to a blob that is not stored", place=sha256
+                    )
             workflow.keyframes[keyframe.entry.sequence] = keyframe
 
     def events(self, workflow_id: str, *, after: int = 0) -> Iterator[bytes]:

@@ -53,6 +53,10 @@ class OrmsgpackPacker:
                 return packed
         return pack_plain(to_plain(value, self._registry))
 
+    def pack_plain(self, plain: Any) -> bytes:
+        """Encode a plain tree as it is."""
+        return pack_plain(plain)
+
     def unpack(self, data: bytes) -> Any:
         """Decode packed bytes to a plain tree.
 

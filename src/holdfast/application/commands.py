@@ -38,7 +38,7 @@ class CheckpointOptions(TypedDict, total=False):
     force: bool
     #: Refuse unless this is the last checkpoint's sequence; 0: there is none yet.
     expected_sequence: int | None
-    #: Fields, or dotted paths, of lists that only ever grow: saves comparing them.
+    #: Fields of the state given, or dotted paths, of lists that only ever grow: saves comparing them.
     append_only: Iterable[str]
 
 

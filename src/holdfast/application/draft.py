@@ -56,9 +56,7 @@ class Draft:
 class Drafting:
     """Works out the checkpoint that follows a base."""
 
-    def __init__(
-        self, kit: Kit, subject: Subject, base: Base, snapshot: Snapshot, size_bytes: int
-    ) -> None:
+    def __init__(self, kit: Kit, subject: Subject, base: Base, snapshot: Snapshot, size_bytes: int) -> None:
         self._kit = kit
         self._subject = subject
         self._asked = subject.command

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import weakref
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -21,7 +22,7 @@ from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError, Inv
 from holdfast.domain.ids import check_id, check_workflow_id
 from holdfast.domain.plain import Plain
 from holdfast.domain.retention import RetentionPolicy
-from holdfast.domain.state import as_state
+from holdfast.domain.state import WorkflowState, as_state
 
 
 class Engine:
@@ -74,7 +75,7 @@ class Engine:
             phase=whole.phase,
             parent_uuid=given.pop("parent_checkpoint_id", None),
             dependent_uuids=tuple(given.pop("dependent_checkpoint_ids", ())),
-            append_only=frozenset(given.pop("append_only", ())),
+            append_only=_paths(given.pop("append_only", ()), state),
             **given,
         )
 
@@ -143,6 +144,13 @@ class Engine:
         """Let retention run, after a new keyframe made it worth it."""
         if self.kit.retention is not None:
             self.prune(workflow_id, self.kit.retention)
+
+
+def _paths(append_only: Iterable[str], state: State) -> frozenset[str]:
+    """Name fields from the root of the state: those of a plain mapping are in the context."""
+    if isinstance(state, WorkflowState):
+        return frozenset(append_only)
+    return frozenset(f"context.{path}" for path in append_only)
 
 
 def _type(given: CheckpointType | str | None, scope: Scope) -> CheckpointType:

@@ -40,12 +40,14 @@ class Housekeeper:
         self._work = threading.Condition()
         self._turn = threading.RLock()
         self._thread: threading.Thread | None = None
+        self._has_news = False
         self._closed = False
 
     def owe(self, job: KeyframeJob) -> None:
         """Take over a job; returns at once."""
         with self._work:
             self._jobs.append(job)
+            self._has_news = True
             if not self._kit.background or self._closed:
                 return
             if self._thread is None:
@@ -78,16 +80,12 @@ class Housekeeper:
     def _serve(self) -> None:
         while True:
             with self._work:
-                while not self._jobs and not self._closed:
-                    self._work.wait()
+                # What failed waits for the next job, for a flush or for the end: no spinning on it.
+                self._work.wait_for(lambda: self._has_news or self._closed)
+                self._has_news = False
                 if self._closed:
                     return
-                owed = len(self._jobs)
             self.run()
-            with self._work:
-                # What failed waits for the next job, for a flush or for the end.
-                if len(self._jobs) >= owed and not self._closed:
-                    self._work.wait()
 
     def _next(self) -> KeyframeJob | None:
         try:

@@ -46,7 +46,9 @@ class ReadKeyframe:
     tagged: bool
 
 
-def build_keyframe(caption: Caption, tree: dict[str, Any], blobs: Iterable[str], formats: Formats) -> Keyframe:
+def build_keyframe(
+    caption: Caption, tree: dict[str, Any], blobs: Iterable[str], formats: Formats
+) -> Keyframe:
     """Write the keyframe of a plain tree whose large values are blob references already."""
     named = tuple(sorted(blobs))
     encoded = formats.encode(tree)
@@ -89,7 +91,7 @@ def read_keyframe(data: bytes, formats: Formats, place: str) -> ReadKeyframe:
         UnsupportedVersionError: if a newer Holdfast wrote it.
     """
     try:
-        line, newline, rest = data.partition(b"\n")
+        line, _, rest = data.partition(b"\n")
         if line == b"{":
             whole = plainjson.loads(data)
             tree, tagged = whole["state"], b'"$hf"' in data

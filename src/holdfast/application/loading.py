@@ -11,8 +11,8 @@ from holdfast.application.commit_queue import Lineage
 from holdfast.application.housekeeping import KeyframeJob
 from holdfast.application.keyframes import Caption
 from holdfast.application.kit import Kit
-from holdfast.application.records import open_record, read_fields
-from holdfast.application.restore import Restorer, parent_of
+from holdfast.application.records import read_fields
+from holdfast.application.restore import Restorer, read_chain
 from holdfast.application.snapshot import Snapshot, from_plain
 from holdfast.domain.checkpoint import CheckpointMeta
 from holdfast.domain.errors import (
@@ -54,7 +54,7 @@ def load_base(kit: Kit, workflow_id: str) -> Loaded:
 
 
 def _snapshot(kit: Kit, workflow_id: str, last: Entry) -> Snapshot | None:
-    """Read the last state; None where it is gone or damaged, so that the next checkpoint is a complete one."""
+    """Read the last state; None where it is gone or damaged: then the next checkpoint is complete."""
     restorer = Restorer(kit.store, kit.formats)
     try:
         restored = restorer.restore(workflow_id, last.sequence)
@@ -119,11 +119,11 @@ def _packed(plain: Any, packer: Packer) -> bytes | None:
 
 def record_fields(store: Store, workflow_id: str, entry: Entry) -> dict[str, Any]:
     """Read the fields of one record, verified against its entry."""
-    place = f"{workflow_id}@{entry.sequence}"
-    data = next(iter(store.records(workflow_id, entry.sequence, entry.sequence)))
-    opened = open_record(data, parent_of(data, place), place)
+    [opened] = read_chain(store, workflow_id, entry.sequence, entry.sequence)
     if opened.checksum != entry.checksum:
-        raise ChecksumMismatchError("the record is not the one that was committed", place=place)
+        raise ChecksumMismatchError(
+            "the record is not the one that was committed", place=f"{workflow_id}@{entry.sequence}"
+        )
     return read_fields([opened])[0]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.domain.msgpack import array_head, map_head, shape
-from holdfast.domain.plain import TAG, Plain
+from holdfast.domain.plain import TAG
 from holdfast.ports import Packer
 
 #: Leaves above this are split into parts.
@@ -100,10 +100,11 @@ def is_tagged(data: bytes) -> bool:
 class NodeReader:
     """Reads values into nodes."""
 
-    __slots__ = ("_pack", "_unpack")
+    __slots__ = ("_pack", "_pack_plain", "_unpack")
 
     def __init__(self, packer: Packer) -> None:
         self._pack = packer.pack
+        self._pack_plain = packer.pack_plain
         self._unpack = packer.unpack
 
     def node(self, value: Any, base: Node | None, promise: Promise, level: int) -> Node:
@@ -121,7 +122,7 @@ class NodeReader:
 
     def plain_node(self, plain: Any, level: int) -> Node:
         """Read a plain tree."""
-        data = self._pack(Plain(plain))
+        data = self._pack_plain(plain)
         return self._split(data, level) if len(data) > SPLIT_BYTES else data
 
     def _object(self, fields: dict[Any, Any], base: ObjectNode, promise: Promise, level: int) -> Node | None:
@@ -177,7 +178,7 @@ class NodeReader:
         if kind == "dict":
             return ObjectNode({key: self.plain_node(value, level + 1) for key, value in plain.items()})
         step = max(1, min(CHUNK_ITEMS, CHUNK_BYTES * len(plain) // len(data)))
-        chunks = [self._pack(Plain(plain[at : at + step])) for at in range(0, len(plain), step)]
+        chunks = [self._pack_plain(plain[at : at + step]) for at in range(0, len(plain), step)]
         return ListNode(chunks, len(plain), step)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from holdfast.domain import plainjson
 from holdfast.domain.delta import Operation
@@ -38,8 +38,7 @@ class Body:
     blobs: dict[str, bytes] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(NamedTuple):
     """A record that verified: its line, its payload without the newline, and its checksum."""
 
     line: bytes
@@ -92,7 +91,7 @@ def build(fields: Mapping[str, Any], body: Body, parent_checksum: str) -> tuple[
     return b"".join((start, checksum.encode(), _AFTER_CHECKSUM, body.payload)), checksum
 
 
-def open_record(data: bytes, parent_checksum: str, place: str) -> Opened:
+def open_record(data: bytes, parent_checksum: str, workflow_id: str, sequence: int) -> Opened:
     """Take a record apart after checking that it is the one committed on top of its parent.
 
     Raises:
@@ -105,7 +104,9 @@ def open_record(data: bytes, parent_checksum: str, place: str) -> Opened:
         or data[end - 3 : end] != _AFTER_CHECKSUM
         or _checksum(parent_checksum, start, payload).encode() != claimed
     ):
-        raise ChecksumMismatchError("the record is not the one that was committed", place=place, hint=_DOCTOR)
+        raise ChecksumMismatchError(
+            "the record is not the one that was committed", place=f"{workflow_id}@{sequence}", hint=_DOCTOR
+        )
     return Opened(data[:end], payload[:-1], claimed.decode())
 
 
@@ -136,4 +137,5 @@ def operations(
 
 
 def _checksum(parent_checksum: str, start: bytes, payload: bytes) -> str:
-    return "sha256:" + sha256_of(parent_checksum.encode() + b"\n", start, _AFTER_CHECKSUM, payload)
+    hashed = b"".join((parent_checksum.encode(), b"\n", start, _AFTER_CHECKSUM, payload))
+    return "sha256:" + sha256_of(hashed)

@@ -9,6 +9,7 @@ from typing import Any
 from holdfast.application.keyframes import ReadKeyframe, read_keyframe
 from holdfast.application.records import Opened, open_record, operations, read_fields
 from holdfast.domain import delta
+from holdfast.domain.delta import Operation
 from holdfast.domain.errors import (
     CheckpointCorruptError,
     CheckpointError,
@@ -16,7 +17,7 @@ from holdfast.domain.errors import (
     ChecksumMismatchError,
 )
 from holdfast.domain.lift import lower
-from holdfast.domain.record import GENESIS, KeyframeEntry
+from holdfast.domain.record import KeyframeEntry
 from holdfast.ports import Formats, Store
 
 _HINT = "Restore an older checkpoint, and run `holdfast doctor`."
@@ -90,34 +91,17 @@ class Restorer:
         place = f"{workflow_id}@{keyframe.sequence}"
         read = read_keyframe(self._store.keyframe(workflow_id, keyframe.sequence), self._formats, place)
         if read.checksum:
-            chain = self.chain(workflow_id, keyframe.sequence + 1, sequence, read.checksum)
+            chain = read_chain(self._store, workflow_id, keyframe.sequence + 1, sequence, read.checksum)
         else:
             chain = self._chain_with_own_record(workflow_id, keyframe, sequence)
         return self._apply(read, chain, tuple(notes))
-
-    def chain(self, workflow_id: str, first: int, last: int, parent_checksum: str) -> list[Opened]:
-        """Read records first..last, each verified on top of the one before."""
-        if first > last:
-            return []
-        opened: list[Opened] = []
-        for number, data in enumerate(self._store.records(workflow_id, first, last), start=first):
-            record = open_record(data, parent_checksum, f"{workflow_id}@{number}")
-            opened.append(record)
-            parent_checksum = record.checksum
-        if len(opened) != last - first + 1:
-            raise CheckpointNotFoundError(
-                "a checkpoint that later ones build on is gone", place=f"{workflow_id}@{last}", hint=_HINT
-            )
-        return opened
 
     def _chain_with_own_record(
         self, workflow_id: str, keyframe: KeyframeEntry, sequence: int
     ) -> list[Opened]:
         """Read the chain from a record that names its keyframe by its hash instead of the reverse."""
         first = keyframe.sequence
-        own = next(iter(self._store.records(workflow_id, first, first)))
-        parent = parent_of(own, f"{workflow_id}@{first}")
-        chain = self.chain(workflow_id, first, sequence, parent)
+        chain = read_chain(self._store, workflow_id, first, sequence)
         if read_fields(chain[:1])[0].get("full") != f"sha256:{keyframe.sha256}":
             raise ChecksumMismatchError(
                 "the keyframe is not the one its record names", place=f"{workflow_id}@{first}", hint=_HINT
@@ -125,23 +109,46 @@ class Restorer:
         return chain
 
     def _apply(self, read: ReadKeyframe, chain: list[Opened], notes: tuple[str, ...]) -> Restored:
-        tree, tagged = read.tree, read.tagged
         load_blob = self._store.blob
-        lines = read_fields(chain)
-        for record, fields in zip(chain, lines, strict=True):
+        ops: list[Operation] = []
+        for record, fields in zip(chain, read_fields(chain), strict=True):
             if "full" not in fields:
-                ops = operations(fields, record.payload, self._formats, load_blob)
-                tree = delta.apply(ops, tree, load_blob)
-                tagged = tagged or bool(record.payload) or b'"$hf"' in record.line
+                ops += operations(fields, record.payload, self._formats, load_blob)
+        tree: Any = delta.apply(ops, read.tree, load_blob)
+        tagged = read.tagged or any(record.payload or b'"$hf"' in record.line for record in chain)
         if not isinstance(tree, dict):
             raise CheckpointCorruptError("the restored state is not an object", hint=_HINT)
         return Restored(tree, chain[-1].checksum if chain else read.checksum, tagged, notes)
 
 
+def read_chain(
+    store: Store, workflow_id: str, first: int, last: int, parent_checksum: str | None = None
+) -> list[Opened]:
+    """Read records first..last, each verified on top of the one before.
+
+    Without the checksum of the first one's parent the record's own claim is taken, which its checksum
+    covers: who knows the checksum of the last one knows that everything is right.
+    """
+    opened: list[Opened] = []
+    if first > last:
+        return opened
+    parent = parent_checksum
+    for sequence, data in enumerate(store.records(workflow_id, first, last), start=first):
+        if parent is None:
+            parent = parent_of(data, f"{workflow_id}@{sequence}")
+        record = open_record(data, parent, workflow_id, sequence)
+        opened.append(record)
+        parent = record.checksum
+    if len(opened) != last - first + 1:
+        raise CheckpointNotFoundError(
+            "a checkpoint that later ones build on is gone", place=f"{workflow_id}@{last}", hint=_HINT
+        )
+    return opened
+
+
 def parent_of(data: bytes, place: str) -> str:
-    """Read what a record claims its parent is; its checksum covers the claim."""
-    line = data[: data.find(b"\n") + 1]
-    parent = read_fields([Opened(line, b"", "")])[0].get("parent")
+    """Read what a record claims its parent is."""
+    parent = read_fields([Opened(data[: data.find(b"\n") + 1], b"", "")])[0].get("parent")
     if not isinstance(parent, str):
         raise CheckpointCorruptError("the record names no parent", place=place, hint=_HINT)
-    return parent if parent else GENESIS
+    return parent

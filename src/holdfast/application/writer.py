@@ -31,6 +31,7 @@ from holdfast.domain.record import Commit, Head, Transition
 
 PRUNED_EVENT = "CHECKPOINTS_PRUNED"
 
+
 class Writer:
     """Prepares commits and queues them in the order in which they build on each other."""
 

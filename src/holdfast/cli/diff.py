@@ -19,7 +19,7 @@ from holdfast.cli.values import as_json_tree, same, short_json
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
     from holdfast.application.resolve import Found
-    from holdfast.domain.delta import Operation, Path
+    from holdfast.domain.delta import Operation
 
 _VALUE_WIDTH = 48
 _KINDS = ("added", "removed", "changed")
@@ -133,17 +133,25 @@ def _with_old_values(ops: Sequence[Operation], before: Any) -> Iterator[tuple[Op
 
     tree = as_json_tree(before)
     for op in as_json_tree(ops):
-        old = _at(tree, op["path"])
-        yield from _finer(op, old)
+        yield from _finer(op, _old_value(op, tree))
         # Text that grew is never looked at again by the operations of the same change.
         tree = delta.apply([op], tree) if op["op"] != "append" else tree
 
 
+def _old_value(op: Operation, tree: Any) -> Any:
+    """Answer what an operation replaces or removes; the tree itself goes on changing."""
+    old = _at(tree, op["path"])
+    return old[op["at"] : op["at"] + op["remove"]] if op["op"] == "splice" else old
+
+
 def _finer(op: Operation, old: Any) -> Iterator[tuple[Operation, Any]]:
-    """Take apart the replacement of an object, which is shorter to store than to read."""
+    """Take apart the replacement of an object or a list, which is shorter to store than to read."""
     from holdfast.domain import delta
 
     new, path = op.get("value"), op["path"]
+    if isinstance(old, list) and isinstance(new, list) and same(old, new[: len(old)]):
+        yield delta.splice(path, len(old), 0, new[len(old) :]), []
+        return
     if not (_is_object(old) and _is_object(new)):
         yield op, old
         return
@@ -153,15 +161,7 @@ def _finer(op: Operation, old: Any) -> Iterator[tuple[Operation, Any]]:
     for key, value in new.items():
         was = old.get(key, _NOTHING)
         if was is _NOTHING or not same(was, value):
-            yield from _finer(_change((*path, key), was, value), was)
-
-
-def _change(path: Path, old: Any, new: Any) -> Operation:
-    from holdfast.domain import delta
-
-    if isinstance(old, list) and isinstance(new, list) and same(old, new[: len(old)]):
-        return delta.splice(path, len(old), 0, new[len(old) :])
-    return delta.set_value(path, new)
+            yield from _finer(delta.set_value((*path, key), value), was)
 
 
 def _is_object(value: Any) -> TypeGuard[dict[str, Any]]:
@@ -196,10 +196,9 @@ def _op_lines(output: Output, op: Operation, old: Any) -> list[str]:
     return [f"~ {where} = {_shown(op['value'])}, was {_shown(old)}"]
 
 
-def _splice_lines(output: Output, op: Operation, old: list[Any], where: str) -> list[str]:
-    at = op["at"]
-    gone = enumerate(old[at : at + op["remove"]], start=at)
-    come = enumerate(op["insert"], start=at)
+def _splice_lines(output: Output, op: Operation, removed: list[Any], where: str) -> list[str]:
+    gone = enumerate(removed, start=op["at"])
+    come = enumerate(op["insert"], start=op["at"])
     return [
         *(output.paint(f"- {where}[{index}] was {_shown(item)}", "removed") for index, item in gone),
         *(output.paint(f"+ {where}[{index}] = {_shown(item)}", "added") for index, item in come),

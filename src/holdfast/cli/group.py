@@ -162,6 +162,6 @@ holdfast = Commands(
             expose_value=False,
         ),
     ],
-    context_settings={"max_content_width": HELP_WIDTH, "help_option_names": ["-h", "--help"]},
+    context_settings={"terminal_width": HELP_WIDTH, "help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
 )

@@ -108,9 +108,10 @@ def _mounts() -> list[tuple[str, str]]:
 
 def sync_time(folder: str) -> Check:
     """Measure whether a sync takes the time that a device needs."""
-    if not os.access(folder, os.W_OK):
-        return Check("sync", INFO, "not measured, the folder cannot be written to")
-    seconds = _median_sync_seconds(folder)
+    try:
+        seconds = _median_sync_seconds(folder)
+    except OSError as error:
+        return Check("sync", INFO, f"not measured ({error.strerror})")
     detail = f"fdatasync of 4 KB takes {seconds * 1e6:,.0f} us (median of {_SYNCS})"
     if seconds < SYNC_SECONDS_MIN:
         hint = "No disk is that fast: syncs are probably ignored, and a power cut may lose commits."
@@ -140,11 +141,15 @@ def permissions(folder: str) -> Check:
             mode = os.lstat(path).st_mode
             looked_at += 1
             open_to_others += bool(not stat.S_ISLNK(mode) and mode & 0o077)
-    access = "writable" if os.access(folder, os.W_OK) else "read only"
+    access = "writable" if _is_writable(folder) else "read only"
     if open_to_others:
         hint = "Take the rights of group and others away: `chmod -R go= STORE`."
         return Check("permissions", WARN, f"{access}; {open_to_others} of {looked_at} open to others", hint)
     return Check("permissions", OK, f"{access}; {looked_at:,} files and folders closed to others")
+
+
+def _is_writable(folder: str) -> bool:
+    return os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def _files_below(folder: str) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -23,10 +24,7 @@ def main(args: Sequence[str] | None = None) -> int:
     argv = list(sys.argv[1:] if args is None else args)
     if args is None:
         signal.signal(signal.SIGTERM, _terminate)
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a letter is no reason to fail.
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    _prepare_streams()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
@@ -36,9 +34,22 @@ def main(args: Sequence[str] | None = None) -> int:
         return _leave_pipe()
 
 
+def _prepare_streams() -> None:
+    """Let nothing fail just because of where our words go."""
+    for name in ("stdin", "stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            # Closed by whoever started us.
+            setattr(sys, name, io.StringIO())
+        elif name != "stdin" and hasattr(stream, "reconfigure"):
+            # A terminal that cannot show a letter is spelled it.
+            stream.reconfigure(errors="backslashreplace")
+
+
 def _run(argv: list[str]) -> int:
     try:
-        with holdfast.make_context("holdfast", argv) as context:
+        # The parser empties the list it is given.
+        with holdfast.make_context("holdfast", argv.copy()) as context:
             holdfast.invoke(context)
         sys.stdout.flush()
         return Exit.DONE
@@ -56,6 +67,10 @@ def _run(argv: list[str]) -> int:
         return _report(argv, error.code, error.message, error.leave, error.place, error.hint)
     except click.ClickException as error:
         return _report(argv, "wrong_usage", error.format_message(), Exit.USAGE, hint=_usage_hint(error))
+    except OSError as error:
+        # A store translates its own, so this is about our output or our surroundings.
+        said = f"the operating system refused ({error.strerror or error})"
+        return _report(argv, "system_refused", said, Exit.UNEXPECTED, str(error.filename or ""))
     except Exception as error:
         return _report_unexpected(argv, error)
 

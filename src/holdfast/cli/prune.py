@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,8 @@ import click
 from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.opening import find_workflow, reading, writing
-from holdfast.cli.output import Output, counted, size_text
+from holdfast.cli.output import Output, counted, safe, size_text
+from holdfast.domain.errors import CheckpointError
 
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
@@ -84,7 +86,7 @@ def command(
         _print(call.output, plan, done=False)
         return
     _confirm(call.output, going, yes=yes)
-    _print(call.output, [_carried_out(call, one, policy) for one in going], done=True)
+    _carry_out(call, going, policy)
 
 
 def _planned(kit: Kit, workflow_id: str, policy: RetentionPolicy) -> _Removed:
@@ -94,6 +96,22 @@ def _planned(kit: Kit, workflow_id: str, policy: RetentionPolicy) -> _Removed:
     plan = plan_prune(kit, workflow_id, policy)
     kept = sum(1 for _ in living(kit.store, workflow_id)) - len(plan.removal.sequences)
     return _Removed(workflow_id, kept, plan.removal.sequences, plan.freed_bytes)
+
+
+def _carry_out(call: Call, going: list[_Removed], policy: RetentionPolicy) -> None:
+    """Prune one workflow after the other; one that fails does not keep the others from it."""
+    done: list[_Removed] = []
+    failed: list[tuple[str, CheckpointError]] = []
+    for planned in going:
+        try:
+            done.append(_carried_out(call, planned, policy))
+        except CheckpointError as error:
+            failed.append((planned.workflow_id, error))
+    if not done:
+        raise failed[0][1]
+    _print(call.output, done, done=True, failed=failed)
+    if failed:
+        raise click.exceptions.Exit(Exit.PARTIAL)
 
 
 def _carried_out(call: Call, planned: _Removed, policy: RetentionPolicy) -> _Removed:
@@ -122,10 +140,22 @@ def _confirm(output: Output, going: list[_Removed], *, yes: bool) -> None:
         raise Failure("refused", Exit.REFUSED, "nothing was removed")
 
 
-def _print(output: Output, removed: list[_Removed], *, done: bool) -> None:
+def _print(
+    output: Output,
+    removed: list[_Removed],
+    *,
+    done: bool,
+    failed: Sequence[tuple[str, CheckpointError]] = (),
+) -> None:
     if output.as_json:
-        output.data({"dry_run": not done, "workflows": [_fields(one) for one in removed], **_totals(removed)})
+        problems = [
+            {"workflow_id": name, "code": error.code, "message": str(error)} for name, error in failed
+        ]
+        fields = {"dry_run": not done, "workflows": [_fields(one) for one in removed], "failed": problems}
+        output.data({**fields, **_totals(removed)})
         return
+    for name, error in failed:
+        output.note(f"failed: {safe(name)}: {safe(error)}")
     shown = [one for one in removed if one.sequences]
     if not shown:
         output.note(f"Nothing to remove from {counted(len(removed), 'workflow')}.")

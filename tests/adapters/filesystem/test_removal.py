@@ -61,8 +61,20 @@ def test_a_blob_goes_only_when_nobody_names_it(store, fill):
     fill("other", 1, blobs=(sha256,))
     store.remove("wf", Removal((1, 2, 3), groups=(1,), blobs=(sha256,)))
     assert store.has_blob(sha256)
-    store.remove("other", Removal((1,), blobs=(sha256,)))
+    store.remove("other", Removal((1,), groups=(1,), blobs=(sha256,)))
     assert not store.has_blob(sha256)
+
+
+def test_a_removed_record_and_its_blob_stay_while_others_build_on_them(store, fill):
+    data = b"needed" * 10
+    sha256 = commits.sha256(data)
+    store.commit([Commit("seed", Head(), blobs={sha256: data})])
+    grouped(store, fill, blobs=(sha256,))
+    fill("other", 1, blobs=(sha256,))
+    store.remove("wf", Removal((1, 2)))
+    assert len(list(store.records("wf", 1, 5))) == 5
+    store.remove("other", Removal((1,), groups=(1,), blobs=(sha256,)))
+    assert store.has_blob(sha256)
 
 
 def test_old_event_files_go_the_newest_stays(store, root):

@@ -67,16 +67,19 @@ class Applier:
             self._disk.make_folder(path.rpartition("/")[0])
             return self._disk.open(path, write=True, create=True)
 
-    def place(self, path: str, data: bytes, temporary: str) -> None:
-        """Put a file that no journal frame carries where it belongs, by way of a temporary one."""
+    def stage(self, temporary: str, data: bytes) -> None:
+        """Write a file that no journal frame carries, under a temporary name, durably."""
         try:
             self._fill(temporary, data)
-            self._disk.make_folder(path.rpartition("/")[0])
-            self._move(temporary, path)
         except OSError:
             with suppress(OSError):
                 self._disk.unlink(temporary)
             raise
+
+    def place(self, temporary: str, path: str) -> None:
+        """Move a staged file where it belongs."""
+        self._disk.make_folder(path.rpartition("/")[0])
+        self._move(temporary, path)
 
     def _replace(self, path: str, data: bytes) -> None:
         self._fill(path + TEMPORARY_SUFFIX, data)

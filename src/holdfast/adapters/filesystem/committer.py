@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import threading
-import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 from holdfast.adapters.filesystem import layout, quarantine
-from holdfast.adapters.filesystem.apply import TEMPORARY_SUFFIX, Applier
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Frame, Operation, frame_bytes
-from holdfast.adapters.filesystem.journal import FOLDER, Appended, Journal
+from holdfast.adapters.filesystem.journal import Appended, Journal
 from holdfast.adapters.filesystem.manifest import Manifest
 from holdfast.adapters.filesystem.overlay import Files, Overlay
 from holdfast.adapters.filesystem.page import Page
 from holdfast.adapters.filesystem.removal import plan_removal
 from holdfast.adapters.filesystem.settler import Settler
+from holdfast.adapters.filesystem.staging import Staging, write_file
 from holdfast.adapters.filesystem.views import Views
 from holdfast.adapters.filesystem.writer import Draft, Ends, Standing
-from holdfast.domain.errors import CheckpointConflictError, CheckpointNotFoundError, StateTooLargeError
+from holdfast.domain.errors import (
+    CheckpointConflictError,
+    CheckpointNotFoundError,
+    StateTooLargeError,
+    StoreClosedError,
+)
 from holdfast.domain.record import Commit, Entry, Keyframe, Removal
 
 _STANDINGS_MAX = 8192
@@ -40,6 +44,7 @@ class Committer:
         self.views = Views(disk, self.files, self.refresh)
         self._ends = Ends(self.files)
         self._mutex = threading.RLock()
+        self._closed = False
         self._standings: OrderedDict[str, Standing] = OrderedDict()
         self._sound: set[str] = set()
         self.recent: dict[str, Entry] = {}
@@ -47,22 +52,48 @@ class Committer:
         self.settler = Settler(disk, self.journal, self._overlay, self.refresh)
         self.journal.open(self.settler.redo)
 
+    def close(self, *, shrink: bool) -> None:
+        """Let go of the journal when no thread is inside it; who comes later is told."""
+        with self._mutex:
+            self._closed = True
+            self.journal.close(shrink=shrink)
+            self.settler.release()
+
+    def release(self) -> None:
+        """In a forked child: close what it inherited; locks and threads are its parent's."""
+        self.journal.release()
+        self.settler.release()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreClosedError("the store was closed meanwhile", place=self._disk.root)
+
     @property
     def _frame_bytes_max(self) -> int:
         return self.journal.ring.capacity // 2
+
+    @property
+    def pending_bytes(self) -> int:
+        """Journal bytes that are not settled."""
+        return self.journal.end - self.journal.settled
 
     # -- what others did ---------------------------------------------------------------------
 
     def refresh(self) -> bool:
         """Take up what others committed; True if anything changed."""
-        with self._mutex, self._knowing_or_nothing():
-            forget, frames = self.journal.catch_up()
-            if forget:
-                self._forget()
-            for frame in frames:
-                self._take_up(frame)
-            self._overlay.drop(self.journal.page.mark(Page.APPLIED, self.journal.generation))
-            return forget or bool(frames)
+        with self._mutex:
+            self._check_open()
+            with self._knowing_or_nothing():
+                return self._follow()
+
+    def _follow(self) -> bool:
+        forget, frames = self.journal.catch_up()
+        if forget:
+            self._forget()
+        for frame in frames:
+            self._take_up(frame)
+        self._overlay.drop(self.journal.page.mark(Page.APPLIED, self.journal.generation))
+        return forget or bool(frames)
 
     def _take_up(self, frame: Frame) -> None:
         operations = frame.operations()
@@ -110,13 +141,14 @@ class Committer:
         """Make commits durable, with one sync if one frame takes them all."""
         for workflow_id in {commit.workflow_id for commit in commits} - self._sound:
             self._repair(workflow_id)
-        commits = [self._write_large(commit) for commit in commits]
-        outcomes: list[Exception | None] = []
-        while len(outcomes) < len(commits):
-            outcomes += self._commit_some(commits[len(outcomes) :])
+        with Staging(self._disk) as staging:
+            commits = [self._slim(commit, staging) for commit in commits]
+            outcomes: list[Exception | None] = []
+            while len(outcomes) < len(commits):
+                outcomes += self._commit_some(commits[len(outcomes) :], staging)
         return outcomes
 
-    def _commit_some(self, commits: Sequence[Commit]) -> list[Exception | None]:
+    def _commit_some(self, commits: Sequence[Commit], staging: Staging) -> list[Exception | None]:
         """Commit as many as one frame takes."""
         outcomes: list[Exception | None] = []
         standings: dict[str, Standing] = {}
@@ -124,7 +156,10 @@ class Committer:
         def draft() -> list[Operation]:
             outcomes.clear()
             standings.clear()
-            return self._draft(commits, outcomes, standings)
+            operations = self._draft(commits, outcomes, standings)
+            taken = zip(commits, outcomes, strict=False)
+            staging.choose(id(commit) for commit, outcome in taken if outcome is None)
+            return operations
 
         def appended() -> None:
             for key, standing in standings.items():
@@ -133,7 +168,7 @@ class Committer:
                 if outcome is None and commit.record is not None:
                     self.recent[commit.workflow_id] = commit.record.entry
 
-        self._write(draft, appended)
+        self._write(draft, appended, staging)
         return outcomes
 
     def _draft(
@@ -155,20 +190,31 @@ class Committer:
                 outcomes.append(error)
         return draft.operations
 
-    def _write(self, draft: Callable[[], list[Operation]], appended: Callable[[], None]) -> None:
+    def _write(
+        self, draft: Callable[[], list[Operation]], appended: Callable[[], None], staging: Staging
+    ) -> None:
         """Append what `draft` makes under the lock as one frame, then sync it outside the lock."""
         while True:
-            with self._mutex, self.journal.locked():
-                self.refresh()
+            with self._locked():
                 operations = draft()
                 if not operations:
                     return
-                if self.journal.room_for(operations):
+                if self.journal.room_for(operations) and not staging.collides(self.journal.unsettled()):
+                    staging.place()
                     frame = self._append(operations)
                     appended()
                     break
             self.settler.settle()
         self._sync(frame)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the append lock, knowing what everybody committed."""
+        with self._mutex:
+            self._check_open()
+            with self.journal.locked():
+                self.refresh()
+                yield
 
     def _append(self, operations: list[Operation]) -> Appended:
         with self._knowing_or_nothing():
@@ -191,68 +237,59 @@ class Committer:
         path = layout.manifest_path(layout.workflow_folder(workflow_id))
         while (damaged := self.views.unsound_manifest(workflow_id)) is not None:
             self.settler.settle()
-            with self._mutex, self.journal.locked():
-                self.refresh()
+            with self._locked():
                 # The file may be replaced only while the journal holds nothing that would be redone on it.
                 if not self._overlay.of(path):
                     quarantine.set_aside(self._disk, path, "the manifest was not what was written", damaged)
-                    self._write_file(path, self.views.rebuilt(workflow_id).lines())
+                    write_file(self._disk, path, self.views.rebuilt(workflow_id).lines())
                     self._forget()
         self._sound.add(workflow_id)
 
     # -- what does not fit the journal -------------------------------------------------------
 
-    def _write_large(self, commit: Commit) -> Commit:
+    def _slim(self, commit: Commit, staging: Staging) -> Commit:
         """Values too large for the journal become durable files first, then they are referred to."""
         if _weight(commit) <= self._frame_bytes_max:
             return commit
-        for sha256, data in commit.blobs.items():
-            if self.files.size(layout.blob_path(sha256)) is None:
-                self._write_file(layout.blob_path(sha256), data)
         keyframe = commit.keyframe
+        files = {layout.blob_path(sha256): data for sha256, data in commit.blobs.items()}
         if keyframe is not None:
-            self._write_keyframe(commit.workflow_id, keyframe)
+            files[_keyframe_path(commit.workflow_id, keyframe)] = keyframe.data
             keyframe = Keyframe(keyframe.entry, b"")
-        slim = replace(commit, blobs={}, keyframe=keyframe, needs=(*commit.needs, *commit.blobs))
+        needs = tuple(sha256 for sha256 in commit.needs if sha256 not in commit.blobs)
+        slim = replace(commit, blobs={}, keyframe=keyframe, needs=needs)
         if _weight(slim) > self._frame_bytes_max:
             raise StateTooLargeError(
                 f"one commit of {_weight(slim)} bytes does not fit the journal",
                 place=commit.workflow_id,
                 hint="Record fewer events at once, or raise journal_bytes.",
             )
+        for path, data in files.items():
+            staging.add(id(slim), path, data)
         return slim
-
-    def _write_keyframe(self, workflow_id: str, keyframe: Keyframe) -> None:
-        name = layout.keyframe_name(keyframe.entry.sequence, keyframe.entry.suffix)
-        self._write_file(f"{layout.workflow_folder(workflow_id)}/{name}", keyframe.data)
-
-    def _write_file(self, path: str, data: bytes) -> None:
-        # Two processes may write the same file at once, so each has its own temporary one; it lies in the
-        # journal's folder, where the next recovery removes what a killed process left.
-        applier = Applier(self._disk)
-        applier.place(path, data, f"{FOLDER}/{uuid.uuid4().hex}{TEMPORARY_SUFFIX}")
-        applier.sync()
 
     # -- derived objects and removal ---------------------------------------------------------
 
     def put_keyframe(self, workflow_id: str, keyframe: Keyframe) -> None:
         """Write a keyframe file durably, then commit its sum."""
-        sequence = keyframe.entry.sequence
-        listed = self.views.manifest(workflow_id)
-        known = listed.entries.get(sequence)
-        if sequence in listed.keyframes or known is None or known.pruned:
-            return
-        self._write_keyframe(workflow_id, keyframe)
         folder = layout.workflow_folder(workflow_id)
+        sequence = keyframe.entry.sequence
 
         def draft() -> list[Operation]:
+            listed = self.views.manifest(workflow_id)
+            known = listed.entries.get(sequence)
+            if sequence in listed.keyframes or known is None or known.pruned:
+                return []
             draft = Draft(self.files, self._ends)
             line = draft.add_keyframe(Keyframe(keyframe.entry, b""), folder)
             draft.add_manifest(workflow_id, folder, line)
             self._seal_groups(draft, folder, listed)
             return draft.operations
 
-        self._write(draft, _nothing)
+        with Staging(self._disk) as staging:
+            staging.add(0, _keyframe_path(workflow_id, keyframe), keyframe.data)
+            staging.choose([0])
+            self._write(draft, _nothing, staging)
 
     def _seal_groups(self, draft: Draft, folder: str, listed: Manifest) -> None:
         """Sums of delta files that nobody will append to any more."""
@@ -275,12 +312,18 @@ class Committer:
             freed = plan.freed_bytes
             return plan.operations
 
-        self._write(draft, _nothing)
+        with Staging(self._disk) as staging:
+            self._write(draft, _nothing, staging)
         return freed
 
 
 def _nothing() -> None:
     """Nothing more to do once the frame is appended."""
+
+
+def _keyframe_path(workflow_id: str, keyframe: Keyframe) -> str:
+    name = layout.keyframe_name(keyframe.entry.sequence, keyframe.entry.suffix)
+    return f"{layout.workflow_folder(workflow_id)}/{name}"
 
 
 def _key(workflow_id: str) -> str:

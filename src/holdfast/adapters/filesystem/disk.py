@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import mmap
 import os
 import stat
@@ -12,10 +11,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from holdfast.domain.errors import ConfigError
+
+try:
+    import fcntl
+except ImportError as error:
+    raise ConfigError(
+        "a store in a folder needs file locks that this platform does not have",
+        place=sys.platform,
+        hint="Use another kind of store here, or Linux or macOS.",
+    ) from error
+
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 
-_NO_FOLLOW = os.O_NOFOLLOW | os.O_CLOEXEC
+# Without O_NONBLOCK a named pipe planted in place of a file would hang whoever opens it.
+_NO_FOLLOW = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class SharedPage(Protocol):
@@ -40,7 +51,14 @@ class Disk:
     # -- folders -----------------------------------------------------------------------------
 
     def make_root(self) -> None:
+        """Create the root folder and those above it, durably."""
+        above = os.path.dirname(os.path.abspath(self.root))
+        missing = [above]
+        while not os.path.isdir(missing[-1]):
+            missing.append(os.path.dirname(missing[-1]))
         os.makedirs(self.root, mode=FOLDER_MODE, exist_ok=True)
+        for folder in missing:
+            _sync_folder_at(folder)
 
     @contextmanager
     def _folder(self, path: str) -> Iterator[int]:
@@ -205,6 +223,14 @@ def _sync_file_system(root: str) -> bool:
     finally:
         os.close(handle)
     return True
+
+
+def _sync_folder_at(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _full_sync(handle)
+    finally:
+        os.close(handle)
 
 
 def _full_sync(handle: int) -> None:

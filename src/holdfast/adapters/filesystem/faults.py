@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -63,3 +64,9 @@ def reading(place: str) -> Iterator[None]:
                 hint="Nothing was followed. Find out who put it there, then remove it.",
             ) from error
         raise CheckpointReadError(f"cannot read ({said})", place=place) from error
+    except (KeyError, TypeError, RecursionError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise CheckpointCorruptError(
+            f"a file does not hold what Holdfast writes ({type(error).__name__}: {error})",
+            place=place,
+            hint="Run `holdfast validate --all` to see which one.",
+        ) from error

@@ -22,6 +22,11 @@ class Follower:
         self.files = Files(disk, self._overlay)
         self.views = Views(disk, self.files, self.refresh)
 
+    @property
+    def pending_bytes(self) -> int:
+        """Journal bytes that are not settled."""
+        return self._reader.end - self._reader.settled
+
     def refresh(self) -> bool:
         """Take up what others committed; True if anything changed."""
         with self._mutex:

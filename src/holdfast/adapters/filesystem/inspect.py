@@ -10,8 +10,8 @@ from holdfast.adapters.filesystem import layout, quarantine
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.manifest import Manifest, ManifestDamaged, parse
 from holdfast.adapters.filesystem.overlay import Files
-from holdfast.adapters.filesystem.rebuild import read_sums
-from holdfast.adapters.filesystem.views import Views
+from holdfast.adapters.filesystem.rebuild import event_lines, read_sums
+from holdfast.adapters.filesystem.views import UNKNOWN_EVENT, Views, event_seq
 from holdfast.ports import Finding
 
 
@@ -33,12 +33,29 @@ def _check_workflow(files: Files, views: Views, workflow_id: str) -> Iterator[Fi
         yield Finding(path, f"{error}; it is a view and was rebuilt in memory", harm=False)
         listed = views.rebuilt(workflow_id)
     yield from _check_records(files, folder, listed)
-    for name, sha256 in read_sums(files.read(layout.sums_path(folder)) or b"").items():
+    yield from _check_events(files, workflow_id, listed)
+    yield from _check_sums(files, folder, listed)
+
+
+def _check_sums(files: Files, folder: str, listed: Manifest) -> Iterator[Finding]:
+    """Compare sealed files with their sums. Where the manifest vouches for a file, the sums are wrong."""
+    sums = files.read(layout.sums_path(folder))
+    if sums is None and listed.keyframes:
+        yield Finding(layout.sums_path(folder), "the file is gone; it is a view", harm=False)
+    vouched = {
+        layout.keyframe_name(sequence, keyframe.suffix): keyframe.sha256
+        for sequence, keyframe in listed.keyframes.items()
+    }
+    for name, sha256 in read_sums(sums or b"").items():
+        if layout.group_of(name) is None and layout.keyframe_of(name) is None:
+            yield Finding(layout.sums_path(folder), f"a name that is none of ours: {name!r}", harm=False)
+            continue
         data = files.read(f"{folder}/{name}")
         if data is None:
             yield Finding(f"{folder}/{name}", "the file is gone")
-        elif hashlib.sha256(data).hexdigest() != sha256:
-            yield Finding(f"{folder}/{name}", "the bytes are not the ones that were sealed")
+        elif (found := hashlib.sha256(data).hexdigest()) != sha256:
+            harm = vouched.get(name) != found
+            yield Finding(f"{folder}/{name}", "the bytes are not the ones that were sealed", harm=harm)
 
 
 def _check_records(files: Files, folder: str, listed: Manifest) -> Iterator[Finding]:
@@ -57,6 +74,21 @@ def _check_records(files: Files, folder: str, listed: Manifest) -> Iterator[Find
             yield Finding(path, "the keyframe is gone; restoring takes the one before")
 
 
+def _check_events(files: Files, workflow_id: str, listed: Manifest) -> Iterator[Finding]:
+    """Sequences without a hole, up to where the checkpoints say they went."""
+    folder = layout.events_folder(workflow_id)
+    last = 0
+    for line in event_lines(files, folder):
+        sequence = event_seq(line)
+        if sequence == UNKNOWN_EVENT or (last and sequence != last + 1):
+            yield Finding(folder, f"damaged after event {last}")
+            return
+        last = sequence
+    known = max((entry.event_seq for entry in listed.entries.values()), default=0)
+    if last < known:
+        yield Finding(folder, f"the last event is {last}, a checkpoint was made after event {known}")
+
+
 def _check_blobs(files: Files) -> Iterator[Finding]:
     for shard in files.list_folders(layout.BLOBS):
         for name in files.list_folder(f"{layout.BLOBS}/{shard}"):
@@ -66,14 +98,14 @@ def _check_blobs(files: Files) -> Iterator[Finding]:
                 yield Finding(path, "the blob's bytes are not those its name says")
 
 
-def store_stats(disk: Disk) -> dict[str, Any]:
-    """Bytes and files by kind."""
+def store_stats(disk: Disk, pending_bytes: int) -> dict[str, Any]:
+    """Bytes and files by kind, and how much of the journal the plain files do not durably hold yet."""
     kinds = {}
     for kind in (layout.CHECKPOINTS, layout.EVENTS, layout.BLOBS, "journal", layout.QUARANTINE, "recovery"):
         count, size = _measure(disk, kind)
         kinds[kind] = {"files": count, "bytes": size}
     total = sum(kind["bytes"] for kind in kinds.values())
-    return {"url": f"file:{disk.root}", "bytes": total, "kinds": kinds}
+    return {"url": f"file:{disk.root}", "bytes": total, "pending_bytes": pending_bytes, "kinds": kinds}
 
 
 def _measure(disk: Disk, folder: str) -> tuple[int, int]:

@@ -26,6 +26,7 @@ from holdfast.adapters.filesystem.page import PAGE_BYTES, Page
 from holdfast.adapters.filesystem.ring import Ring, Superblock
 
 FOLDER = "journal"
+PAGE_PATH = f"{FOLDER}/shared"
 #: Tokens outlive a ring file, so they are counted in a generation of their own.
 _TOKEN_GENERATION = 0
 
@@ -65,6 +66,7 @@ class Journal:
         self._rings: list[Ring] = []
         # An error of a sync is told once per descriptor: the next sync must not start before it is known.
         self._syncing = threading.Lock()
+        self._closed = False
         self.end = 0
         self.chain = EMPTY_DIGEST
         self.token = 0
@@ -105,6 +107,9 @@ class Journal:
 
     def _recover(self, redo: Callable[[list[Frame]], None]) -> None:
         ring = self._newest_ring()
+        # Whoever made the store or the ring may have died before the names were durable.
+        for folder in ("", FOLDER):
+            self._disk.sync_folder(folder)
         try:
             block = ring.superblock
             durable = self.page.mark(Page.DURABLE, block.generation)
@@ -205,7 +210,9 @@ class Journal:
                     self.ring.shrink()
         finally:
             self._disk.unlock(self._lock)
-        self.release()
+        with self._syncing:
+            self._closed = True
+            self.release()
 
     def release(self) -> None:
         """Close every descriptor without unlocking: after a fork the locks are our parent's."""
@@ -268,9 +275,12 @@ class Journal:
             forget = True
             self.ring.reread_superblock()
             self.end, self.chain = self.ring.superblock.settled, self.ring.superblock.chain
+        # What a failed sync left behind is dropped at the next append: nobody should see it before.
+        is_poisoned = self.page.mark(Page.POISONED, tail.generation)
+        limit = min(tail.end, self.durable) if is_poisoned else tail.end
         frames = []
         for frame in self.ring.chained(self.end, self.chain):
-            if frame.end > tail.end:
+            if frame.end > limit:
                 break
             frames.append(frame)
             self.end, self.chain = frame.end, frame.digest
@@ -313,6 +323,8 @@ class Journal:
     def _sync_ring(self, ring: Ring, end: int) -> None:
         generation = ring.superblock.generation
         with self._syncing:
+            if self._closed:
+                raise JournalPoisoned("the store was closed before the commit was synced")
             self._sync_or_poison(ring)
             if self.page.mark(Page.POISONED, generation):
                 raise JournalPoisoned("another writer's sync of the same journal failed")
@@ -334,6 +346,13 @@ class Journal:
             self.ring.sync()
         block, durable = self.ring.superblock, self.durable
         return [frame for frame in self.ring.chained(block.settled, block.chain) if frame.end <= durable]
+
+    def unsettled(self) -> Iterator[Operation]:
+        """What a recovery would redo, applied or not. Needs the append lock."""
+        self.ring.reread_superblock()
+        block = self.ring.superblock
+        for frame in self.ring.chained(block.settled, block.chain):
+            yield from frame.operations()
 
     def settle(self, settled: int, chain: bytes) -> None:
         """Recycle up to a position whose files are durable. For the one applier."""
@@ -370,7 +389,7 @@ def _end_of(frames: list[Frame], block: Superblock) -> tuple[int, bytes]:
 
 
 def _open_page(disk: Disk) -> Page:
-    handle = disk.open(f"{FOLDER}/shared", write=True, create=True)
+    handle = disk.open(PAGE_PATH, write=True, create=True)
     try:
         if disk.size(handle) < PAGE_BYTES:
             disk.write(handle, bytes(PAGE_BYTES), 0)

@@ -67,6 +67,9 @@ class Manifest:
                 self.entries[sequence] = tombstone(entry)
         for group in groups:
             self.keyframes.pop(group, None)
+            for sequence, entry in self.entries.items():
+                if entry.group == group and entry.blobs:
+                    self.entries[sequence] = replace(entry, blobs=())
 
     def lines(self) -> bytes:
         """The manifest written anew."""
@@ -130,7 +133,10 @@ def _ranges(numbers: Iterable[int]) -> list[list[int]]:
 
 
 def tombstone(entry: Entry) -> Entry:
-    """What stays of a removed checkpoint: enough to check the chain and to say when it was."""
+    """What stays of a removed checkpoint: enough to check the chain and to say when it was.
+
+    Its blobs too: while its group is there, checkpoints after it are changes on top of it.
+    """
     return Entry(
         entry.sequence,
         entry.uuid,
@@ -141,6 +147,7 @@ def tombstone(entry: Entry) -> Entry:
         group=entry.group,
         length=entry.length,
         phase=entry.phase,
+        blobs=entry.blobs,
         event_seq=entry.event_seq,
         schema=entry.schema,
         pruned=True,

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import EMPTY_DIGEST, Frame
-from holdfast.adapters.filesystem.journal import FOLDER, Damage, find_damage, generation_of, ring_path
+from holdfast.adapters.filesystem.journal import (
+    FOLDER,
+    PAGE_PATH,
+    Damage,
+    find_damage,
+    generation_of,
+    ring_path,
+)
+from holdfast.adapters.filesystem.page import PAGE_BYTES, Page
 from holdfast.adapters.filesystem.ring import Ring
 
 
@@ -73,10 +81,46 @@ class JournalReader:
         return self.ring.superblock.settled if self.ring else 0
 
     def damage(self) -> Damage | None:
-        """Damage past the last frame we could follow, if the journal says so."""
-        return find_damage(self.ring, self.end, 0) if self.ring else None
+        """Damage past the last frame we can follow, if the journal or the shared page says so."""
+        ring = self.ring
+        if ring is None:
+            return None
+        # First the mark, then the frames: writers may go on meanwhile.
+        durable, end = self._durable(ring), self.end
+        for frame in ring.chained(self.end, self.chain):
+            end = frame.end
+        found = find_damage(ring, end, durable)
+        return None if ring.reread_superblock() else found
+
+    def _durable(self, ring: Ring) -> int:
+        """The position that writers marked as durable; a page we cannot read says nothing."""
+        try:
+            handle = self._disk.open(PAGE_PATH)
+        except OSError:
+            return 0
+        try:
+            page = Page(_Still(self._disk.read(handle, PAGE_BYTES, 0).ljust(PAGE_BYTES, b"\0")))
+        finally:
+            self._disk.close(handle)
+        return page.mark(Page.DURABLE, ring.superblock.generation)
 
     def close(self) -> None:
         if self.ring is not None:
             self._disk.close(self.ring.handle)
             self.ring = None
+
+
+class _Still:
+    """The shared page as it was at one moment."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def __getitem__(self, key: slice) -> bytes:
+        return self._data[key]
+
+    def __setitem__(self, key: slice, value: bytes) -> None:
+        raise TypeError("a reader never writes")
+
+    def close(self) -> None:
+        """Nothing is held."""

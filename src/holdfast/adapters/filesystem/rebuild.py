@@ -42,7 +42,7 @@ def split_records(data: bytes) -> Iterator[tuple[int, int, dict[str, Any]]]:
     while (end := data.find(b"\n", offset)) >= 0:
         try:
             header = json.loads(data[offset : end + 1])
-        except ValueError:
+        except (ValueError, RecursionError):
             return
         if not isinstance(header, dict) or "seq" not in header:
             return

@@ -71,8 +71,9 @@ def _group_files(listed: Manifest, removal: Removal) -> set[str]:
 
 
 def _sums_without(sums: bytes, gone: set[str]) -> bytes:
-    lines = sums.decode().splitlines(keepends=True)
-    return "".join(line for line in lines if line.rstrip("\n").partition("  ")[2] not in gone).encode()
+    names = {name.encode() for name in gone}
+    lines = sums.splitlines(keepends=True)
+    return b"".join(line for line in lines if line.rstrip(b"\n").partition(b"  ")[2] not in names)
 
 
 def _old_events(files: Files, workflow_id: str, through: int) -> list[str]:

@@ -44,7 +44,7 @@ def _parse(data: bytes, place: str) -> Settings:
         fields = json.loads(data)
         version, store_id = int(fields["version"]), str(fields["store_id"])
         known = fields["format"] == "holdfast"
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CheckpointCorruptError("holdfast.json is damaged", place=place, hint=_HINT) from error
     if not known:
         raise CheckpointCorruptError("holdfast.json is not ours", place=place, hint=_HINT)

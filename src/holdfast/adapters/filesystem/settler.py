@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from holdfast.adapters.filesystem.apply import Applier
 from holdfast.adapters.filesystem.disk import Disk
@@ -63,14 +64,20 @@ class Settler:
         except Exception as error:
             self.error = error
 
-    def apply(self) -> None:
-        """Write every durable, unapplied operation to its file."""
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Be the one process, and the one thread of it, that writes to the files."""
         with self._mutex:
             self._disk.lock(self._lock)
             try:
-                self._apply()
+                yield
             finally:
                 self._disk.unlock(self._lock)
+
+    def apply(self) -> None:
+        """Write every durable, unapplied operation to its file."""
+        with self.locked():
+            self._apply()
 
     def _apply(self) -> None:
         self._refresh()
@@ -84,14 +91,10 @@ class Settler:
 
     def settle(self) -> None:
         """Make the files durable and recycle the journal up to there."""
-        with self._mutex:
-            self._disk.lock(self._lock)
-            try:
-                self._journal.sync_published()
-                self._apply()
-                self._settle()
-            finally:
-                self._disk.unlock(self._lock)
+        with self.locked():
+            self._journal.sync_published()
+            self._apply()
+            self._settle()
 
     def _settle(self) -> None:
         journal = self._journal

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
+import threading
 import uuid
 import warnings
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from holdfast.adapters.filesystem import layout, quarantine
-from holdfast.adapters.filesystem.apply import Applier
 from holdfast.adapters.filesystem.committer import Committer
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.faults import reading, writing
 from holdfast.adapters.filesystem.follower import Follower
-from holdfast.adapters.filesystem.frame import Kind, Operation
 from holdfast.adapters.filesystem.inspect import check_store, store_stats
 from holdfast.adapters.filesystem.journal import FOLDER as JOURNAL
 from holdfast.adapters.filesystem.journal import Damage
 from holdfast.adapters.filesystem.manifest import Manifest, latest_json
 from holdfast.adapters.filesystem.settings import Settings, read_settings, write_settings
+from holdfast.adapters.filesystem.staging import write_file
 from holdfast.adapters.filesystem.views import Views
 from holdfast.domain.errors import (
     CheckpointWriteError,
@@ -47,7 +48,9 @@ class FilesystemStore:
         self._journal_bytes = journal_bytes
         self._background = background
         self._closed = False
+        self._reopening = threading.Lock()
         self._begin()
+        _OPEN.add(self)
 
     @classmethod
     def open(
@@ -81,7 +84,6 @@ class FilesystemStore:
 
     def _begin(self) -> None:
         """Everything a process needs of its own: at opening, and again after a fork."""
-        self._pid = os.getpid()
         self._committer: Committer | None = None
         if self._read_only:
             self._source: Committer | Follower = Follower(self._disk)
@@ -90,6 +92,7 @@ class FilesystemStore:
                 self._source = self._committer = Committer(self._disk, self._journal_bytes)
             if (damage := self._committer.journal.damage) is not None:
                 self._report_damage(damage)
+        self._pid = os.getpid()
 
     def _report_damage(self, damage: Damage) -> None:
         reason = f"journal damaged at {damage.lsn}; durable up to {damage.durable}"
@@ -115,14 +118,16 @@ class FilesystemStore:
         if self._closed:
             raise StoreClosedError("the store is closed", place=self.url)
         if self._pid != os.getpid():
-            self._after_fork()
+            with self._reopening:
+                if self._pid != os.getpid():
+                    self._begin()
 
-    def _after_fork(self) -> None:
-        """We are a child: the descriptors' locks are the parent's, its threads are not here."""
-        if self._committer is not None:
-            self._committer.journal.release()
-            self._committer.settler.release()
-        self._begin()
+    def let_go(self) -> None:
+        """In a forked child, at once: a descriptor it holds would keep the locks of a parent that dies."""
+        self._reopening = threading.Lock()
+        if self._committer is not None and not self._closed:
+            self._committer.release()
+            self._committer = None
 
     def _writer(self) -> Committer:
         self._alive()
@@ -223,9 +228,9 @@ class FilesystemStore:
             yield from check_store(self._disk, self._source.files, views)
 
     def stats(self) -> dict[str, Any]:
-        self._alive()
         with reading(self.url):
-            return store_stats(self._disk)
+            self._fresh()
+            return store_stats(self._disk, self._source.pending_bytes)
 
     def settle(self) -> None:
         committer = self._writer()
@@ -236,8 +241,9 @@ class FilesystemStore:
         committer.settler.settle()
         recent, committer.recent = committer.recent, {}
         if recent:
-            data = latest_json(committer.files.read(layout.LATEST), recent)
-            Applier(self._disk).apply([Operation(Kind.REPLACE, layout.LATEST, 0, data)])
+            with committer.settler.locked():
+                data = latest_json(committer.files.read(layout.LATEST), recent)
+                write_file(self._disk, layout.LATEST, data)
 
     def close(self) -> None:
         if self._closed:
@@ -249,6 +255,7 @@ class FilesystemStore:
             self._close_journal(self._committer)
         elif isinstance(self._source, Follower):
             self._source.close()
+        _OPEN.discard(self)
 
     def _close_journal(self, committer: Committer) -> None:
         committer.settler.stop()
@@ -257,10 +264,21 @@ class FilesystemStore:
                 self._settle(committer)
         except CheckpointWriteError:
             # The journal still holds everything; the next opening redoes it.
-            committer.journal.close(shrink=False)
+            committer.close(shrink=False)
         else:
-            committer.journal.close(shrink=True)
-        committer.settler.release()
+            committer.close(shrink=True)
+
+
+#: Everything that was not closed, for children that inherit it.
+_OPEN: weakref.WeakSet[FilesystemStore] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for store in list(_OPEN):
+        store.let_go()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _exists(disk: Disk) -> bool:
@@ -274,5 +292,13 @@ def _exists(disk: Disk) -> bool:
 def _create(disk: Disk) -> None:
     disk.make_root()
     disk.make_folder(JOURNAL)
-    disk.sync_folder("")
-    write_settings(disk, Settings(str(uuid.uuid4())))
+    handle = disk.open(f"{JOURNAL}/lock", write=True, create=True)
+    disk.lock(handle)
+    try:
+        # Somebody else may have been faster.
+        if not _exists(disk):
+            disk.sync_folder("")
+            write_settings(disk, Settings(str(uuid.uuid4())))
+    finally:
+        disk.unlock(handle)
+        disk.close(handle)

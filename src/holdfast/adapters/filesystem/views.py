@@ -170,7 +170,12 @@ class Views:
     def _records(self, workflow_id: str, first: int, last: int) -> list[bytes]:
         folder = layout.workflow_folder(workflow_id)
         manifest = self.manifest(workflow_id)
-        wanted = [e for s, e in manifest.entries.items() if first <= s <= last and not e.pruned]
+        # A pruned checkpoint's record is needed by those after it for as long as its group is there.
+        wanted = [
+            entry
+            for sequence, entry in manifest.entries.items()
+            if first <= sequence <= last and (not entry.pruned or self._has_group(folder, entry.group))
+        ]
         for sequence in (first, last):
             if not any(entry.sequence == sequence for entry in wanted):
                 raise CheckpointNotFoundError(
@@ -181,6 +186,9 @@ class Views:
             members = [entry for entry in wanted if entry.group == group]
             found += self._read_group(folder, group, members, manifest.offsets)
         return found
+
+    def _has_group(self, folder: str, group: int) -> bool:
+        return self._files.size(f"{folder}/{layout.deltas_name(group)}") is not None
 
     def _read_group(
         self, folder: str, group: int, entries: list[Entry], offsets: dict[int, int]
@@ -232,20 +240,42 @@ class Views:
             self._disk.close(handle)
 
     def events(self, workflow_id: str, after: int) -> Iterator[bytes]:
-        for line in event_lines(self._files, layout.events_folder(workflow_id)):
+        for line in self._event_lines(layout.events_folder(workflow_id)):
             if event_seq(line) > after:
                 yield line
+
+    def _event_lines(self, folder: str) -> list[bytes]:
+        """All event lines; read again if somebody was just writing them, as half a line or a gap shows."""
+        lines = list(event_lines(self._files, folder))
+        for _ in range(_READ_AGAIN_MAX):
+            if _without_gaps(lines):
+                break
+            moved = self._refresh()
+            lines = list(event_lines(self._files, folder))
+            if not moved:
+                break
+        return lines
+
+
+#: Stands for the sequence of an event line that is damaged.
+UNKNOWN_EVENT = 1 << 62
 
 
 def event_seq(line: bytes) -> int:
     """Sequence of an event line, which begins with it; damaged lines count as wanted."""
     number = line[7 : line.find(b",", 7)]
-    return int(number) if line.startswith(b'{"seq":') and number.isdigit() else 1 << 62
+    return int(number) if line.startswith(b'{"seq":') and number.isdigit() else UNKNOWN_EVENT
+
+
+def _without_gaps(lines: list[bytes]) -> bool:
+    sequences = [event_seq(line) for line in lines]
+    steps = zip(sequences, sequences[1:], strict=False)
+    return all(line.endswith(b"\n") for line in lines) and all(b - a == 1 for a, b in steps)
 
 
 def _named_in(line: bytes) -> str | None:
     try:
         name = json.loads(line.partition(b"\n")[0]).get("wf")
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return None
     return name if isinstance(name, str) else None

@@ -116,7 +116,10 @@ class Draft:
         """Store a keyframe file and its sum; answers its manifest line."""
         name = layout.keyframe_name(keyframe.entry.sequence, keyframe.entry.suffix)
         if keyframe.data:
-            self.operations.append(Operation(Kind.WRITE, f"{folder}/{name}", 0, keyframe.data))
+            path = f"{folder}/{name}"
+            # A file without a line in the manifest is what a killed writer left: it must not shine through.
+            kind = Kind.WRITE if self._files.size(path) is None else Kind.REPLACE
+            self.operations.append(Operation(kind, path, 0, keyframe.data))
         self.add_sum(folder, keyframe.entry.sha256, name)
         return manifest.keyframe_line(keyframe.entry)
 

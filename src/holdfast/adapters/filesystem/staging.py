@@ -1,0 +1,66 @@
+"""Files too large for the journal: written first, put in their place only with the commit that needs them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from contextlib import suppress
+from types import TracebackType
+
+from holdfast.adapters.filesystem.apply import TEMPORARY_SUFFIX, Applier
+from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.frame import Operation
+from holdfast.adapters.filesystem.journal import FOLDER
+
+
+class Staging:
+    """Temporary files of one call. They lie in the journal's folder, where recovery removes what is left."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        #: Number of the commit that needs it, temporary name, path.
+        self._staged: list[tuple[int, str, str]] = []
+        self._chosen: set[int] = set()
+
+    def __enter__(self) -> Staging:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for _, temporary, _ in self._staged:
+            with suppress(OSError):
+                self._disk.unlink(temporary)
+
+    def add(self, owner: int, path: str, data: bytes) -> None:
+        """Write a file durably under a name of its own: two processes may write the same one at once."""
+        temporary = f"{FOLDER}/{uuid.uuid4().hex}{TEMPORARY_SUFFIX}"
+        Applier(self._disk).stage(temporary, data)
+        self._staged.append((owner, temporary, path))
+
+    def choose(self, owners: Iterable[int]) -> None:
+        """Name the commits that are about to be appended; the others lost their race."""
+        self._chosen = set(owners)
+
+    def collides(self, unsettled: Iterable[Operation]) -> bool:
+        """Whether redoing what is not settled would touch a file that is to be placed."""
+        paths = {path for owner, _, path in self._staged if owner in self._chosen}
+        return bool(paths) and any(operation.path in paths for operation in unsettled)
+
+    def place(self) -> None:
+        """Put the chosen files where they belong, durably. Needs the append lock."""
+        chosen = [staged for staged in self._staged if staged[0] in self._chosen]
+        applier = Applier(self._disk)
+        for staged in chosen:
+            applier.place(staged[1], staged[2])
+            self._staged.remove(staged)
+        if chosen:
+            applier.sync()
+
+
+def write_file(disk: Disk, path: str, data: bytes) -> None:
+    """Replace one file durably, outside any commit."""
+    with Staging(disk) as staging:
+        staging.add(0, path, data)
+        staging.choose([0])
+        staging.place()

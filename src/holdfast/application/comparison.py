@@ -1,0 +1,336 @@
+"""The change between two snapshots, made from their bytes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from holdfast.application.nodes import ListNode, Node, ObjectNode, is_tagged, items_of, node_bytes, plain_of
+from holdfast.domain import delta
+from holdfast.domain.align import Splice, align, common_ends
+from holdfast.domain.delta import Operation
+from holdfast.domain.msgpack import array_head, shape, text_of
+from holdfast.domain.plain import TAG
+from holdfast.ports import Packer
+
+#: Tagged objects whose content is compared; of others the whole changes.
+_OPEN_TAGS = frozenset({"obj", "tuple", "set", "frozenset", "map", "dict"})
+#: Types whose values are the same if they are equal.
+_EXACT = frozenset({str, int, bool, bytes, type(None)})
+#: Below so many levels a change is a new value.
+_COMPARED_LEVELS = 64
+#: Operations that say what changed may weigh so much more than the whole value.
+_READABLE_BYTES = 64
+#: Packed bytes of an operation without path and values, at most.
+_SET_BYTES, _SPLICE_BYTES, _APPEND_BYTES, _DELETE_BYTES = 22, 49, 24, 20
+
+Path = tuple[str | int, ...]
+
+
+def compare(old: Node, new: Node, packer: Packer) -> list[Operation]:
+    """Find the operations that turn one node into another."""
+    return _Comparison(packer).nodes(old, new, ()).ops
+
+
+class _Change(NamedTuple):
+    """Operations and about how many bytes they are."""
+
+    ops: list[Operation]
+    weight: int
+
+
+_SAME = _Change([], 0)
+
+
+def _total(parts: list[_Change]) -> _Change:
+    if len(parts) == 1:
+        return parts[0]
+    return _Change([op for part in parts for op in part.ops], sum(part.weight for part in parts))
+
+
+def _path_bytes(path: Path) -> int:
+    weight = 5 + 5 * len(path)
+    for step in path:
+        if isinstance(step, str):
+            weight += len(step) if step.isascii() else len(step.encode())
+    return weight
+
+
+class _Comparison:
+    """Compares nodes, and leaves part by part where they differ."""
+
+    def __init__(self, packer: Packer) -> None:
+        self._packer = packer
+
+    def nodes(self, old: Node, new: Node, path: Path) -> _Change:
+        if old is new or old == new:
+            return _SAME
+        if type(old) is bytes and type(new) is bytes:
+            change = self._small_objects(old, new, path)
+            if change is not None:
+                return change
+        kind = _kind(new)
+        if kind == "other" or kind != _kind(old) or len(path) >= _COMPARED_LEVELS:
+            return self._set(new, path)
+        change = self._parts(kind, old, new, path)
+        limit = node_bytes(new) + (_READABLE_BYTES if kind == "dict" else 0)
+        # The weight of the path matters only where it is close.
+        if change and (change.weight <= limit or change.weight <= limit + _SET_BYTES + _path_bytes(path)):
+            return change
+        return self._set(new, path)
+
+    def _small_objects(self, old: bytes, new: bytes, path: Path) -> _Change | None:
+        """Compare two small objects of the same keys whose changed members are texts or scalars.
+
+        The usual case, an edited message or task, without a node for each member; None for any other.
+        """
+        if not (_is_small_map(old) and _is_small_map(new)) or len(path) >= _COMPARED_LEVELS:
+            return None
+        was, now = self._packer.unpack(old), self._packer.unpack(new)
+        if list(was) != list(now):
+            return None
+        parts = []
+        for key, value in now.items():
+            before = was[key]
+            if type(value) not in _EXACT or type(before) not in _EXACT:
+                return None
+            if type(before) is not type(value) or before != value:
+                parts.append(_member(before, value, (*path, key)))
+        change = _total(parts)
+        limit = len(new) + _READABLE_BYTES
+        if change.weight <= limit or change.weight <= limit + _SET_BYTES + _path_bytes(path):
+            return change
+        return None
+
+    def _set(self, new: Node, path: Path) -> _Change:
+        weight = _SET_BYTES + _path_bytes(path) + node_bytes(new)
+        return _Change([delta.set_value(path, plain_of(new, self._packer))], weight)
+
+    def _parts(self, kind: str, old: Node, new: Node, path: Path) -> _Change | None:
+        """Compare the parts of two values of a kind; None if they have none in common."""
+        if kind == "dict":
+            return self._objects(*self._as_objects(old, new), path)
+        if kind == "list":
+            return self._lists(self._as_list(old), self._as_list(new), path)
+        if kind == "tagged":
+            return self._tagged(plain_of(old, self._packer), plain_of(new, self._packer), path)
+        return _grown(old, new, path) if isinstance(old, bytes) and isinstance(new, bytes) else None
+
+    def _as_objects(self, old: Node, new: Node) -> tuple[ObjectNode, ObjectNode]:
+        """See two objects as nodes; of two leaves, without the members that are plainly the same."""
+        if isinstance(old, bytes) and isinstance(new, bytes):
+            was, now = self._packer.unpack(old), self._packer.unpack(new)
+            if list(was) == list(now):
+                keys = [key for key in now if not _is_plainly_same(was[key], now[key])]
+                was, now = {key: was[key] for key in keys}, {key: now[key] for key in keys}
+            return self._object(was), self._object(now)
+        return self._as_object(old), self._as_object(new)
+
+    def _as_object(self, node: Node) -> ObjectNode:
+        return node if isinstance(node, ObjectNode) else self._object(plain_of(node, self._packer))
+
+    def _object(self, plain: dict[str, Any]) -> ObjectNode:
+        pack = self._packer.pack_plain
+        return ObjectNode({key: pack(item) for key, item in plain.items()})
+
+    def _as_list(self, node: Node) -> ListNode:
+        if isinstance(node, ListNode):
+            return node
+        assert isinstance(node, bytes)
+        count = len(self._packer.unpack(node))
+        return ListNode([node] if count else [], count, max(count, 1))
+
+    def _tagged(self, old: Any, new: Any, path: Path) -> _Change | None:
+        """Compare the contents of two tagged objects; None unless they are of one open type."""
+        pack = self._packer.pack_plain
+        was, now = old.pop("v", None), new.pop("v", None)
+        if new[TAG] not in _OPEN_TAGS or pack(old) != pack(new):
+            return None
+        return self.nodes(pack(was), pack(now), (*path, "v"))
+
+    def _objects(self, old: ObjectNode, new: ObjectNode, path: Path) -> _Change:
+        """Keep the members that stay in order, then add the others at the end, as `set` does."""
+        known, order = old.children, list(new.children)
+        kept = _kept(list(known), order)
+        parts = []
+        if len(kept) < len(known):
+            stays = set(kept)
+            parts = [self._delete((*path, key)) for key in known if key not in stays]
+        for key in kept:
+            was, child = known[key], new.children[key]
+            if was is not child:
+                parts.append(self.nodes(was, child, (*path, key)))
+        parts += [self._set(new.children[key], (*path, key)) for key in order[len(kept) :]]
+        return _total(parts)
+
+    def _delete(self, path: Path) -> _Change:
+        return _Change([delta.delete(path)], _DELETE_BYTES + _path_bytes(path))
+
+    def _lists(self, old: ListNode, new: ListNode, path: Path) -> _Change:
+        return _total([self._run(old, new, first, last, path) for first, last in _runs(old, new)])
+
+    def _run(self, old: ListNode, new: ListNode, first: int, last: int, path: Path) -> _Change:
+        """Compare the items of differing chunks, `first` up to `last`; the last run may end differently."""
+        added = _added(old, new, first) if last >= len(old.chunks) else None
+        if added is not None:
+            items = self._packer.unpack(added)
+            weight = _SPLICE_BYTES + _path_bytes(path) + len(added)
+            return _Change([delta.splice(path, old.count, 0, items)], weight)
+        start, was, now, plain = self._items(old, new, first, last)
+        in_place = _in_place(was, now)
+        if in_place is not None:
+            return _total([self.nodes(was[at], now[at], (*path, start + at)) for at in in_place])
+        parts, shift = [], 0
+        for splice in align(was, now):
+            gone = was[splice.at - shift : splice.at - shift + splice.remove]
+            parts.append(self._splice(splice, start, gone, now, plain, path))
+            shift += splice.stop - splice.start - splice.remove
+        return _total(parts)
+
+    def _items(
+        self, old: ListNode, new: ListNode, first: int, last: int
+    ) -> tuple[int, list[bytes], list[bytes], list[Any]]:
+        """Give the items of differing chunks packed one by one, the new ones plain too, and where they start.
+
+        In a single chunk, items at the ends that Python calls equal are left out if the bytes prove them so.
+        """
+        pack, start = self._packer.pack_plain, first * new.step
+        was, now = items_of(old, first, last, self._packer), items_of(new, first, last, self._packer)
+        if last - first == 1 and was and now:
+            head, tail = _equal_ends(was, now)
+            old_middle, new_middle = was[head : len(was) - tail], now[head : len(now) - tail]
+            front = pack(now[:head])[len(array_head(head)) :]
+            gone = [pack(item) for item in old_middle]
+            come = [pack(item) for item in new_middle]
+            body, new_body = _body(old, first), _body(new, first)
+            rest, new_rest = len(front) + sum(map(len, gone)), len(front) + sum(map(len, come))
+            if body.startswith(front) and body[rest:] == new_body[new_rest:]:
+                return start + head, gone, come, new_middle
+        return start, [pack(item) for item in was], [pack(item) for item in now], now
+
+    def _splice(
+        self, splice: Splice, start: int, gone: list[bytes], now: list[bytes], plain: list[Any], path: Path
+    ) -> _Change:
+        """Change the items in place as far as there are as many, if that is less than writing them anew."""
+        at = start + splice.at
+        come, items = now[splice.start : splice.stop], plain[splice.start : splice.stop]
+        whole = self._plain_splice(at, len(gone), come, items, path)
+        both = min(len(gone), len(come))
+        if not both:
+            return whole
+        parts = [self.nodes(gone[index], come[index], (*path, at + index)) for index in range(both)]
+        if len(gone) != len(come):
+            parts.append(self._plain_splice(at + both, len(gone) - both, come[both:], items[both:], path))
+        paired = _total(parts)
+        return paired if paired.weight < whole.weight else whole
+
+    def _plain_splice(self, at: int, remove: int, come: list[bytes], plain: list[Any], path: Path) -> _Change:
+        weight = _SPLICE_BYTES + _path_bytes(path) + sum(map(len, come))
+        return _Change([delta.splice(path, at, remove, plain)], weight)
+
+
+def _in_place(old: list[bytes], new: list[bytes]) -> list[int] | None:
+    """Name the items that changed where they stand; None if more did than stayed, or some came or went."""
+    if len(old) != len(new):
+        return None
+    changed = [at for at, item in enumerate(new) if item != old[at]]
+    return changed if 2 * len(changed) <= len(new) or len(changed) == 1 else None
+
+
+def _is_small_map(data: bytes) -> bool:
+    """Tell whether packed bytes are an object of at most 15 members that is not a tagged one."""
+    return 0x80 < data[0] < 0x90 and not is_tagged(data)
+
+
+def _member(before: Any, value: Any, path: Path) -> _Change:
+    """Set a scalar or a text, or append to a text."""
+    if type(value) is str and type(before) is str and before and value.startswith(before):
+        added = value[len(before) :]
+        return _Change([delta.append(path, added)], _APPEND_BYTES + _path_bytes(path) + _text_bytes(added))
+    size = _text_bytes(value) if type(value) is str else len(value) if type(value) is bytes else 9
+    return _Change([delta.set_value(path, value)], _SET_BYTES + _path_bytes(path) + size)
+
+
+def _text_bytes(text: str) -> int:
+    return 5 + (len(text) if text.isascii() else len(text.encode()))
+
+
+def _is_plainly_same(old: Any, new: Any) -> bool:
+    """Tell the same value without packing; False where equality in Python would not prove it."""
+    return type(old) is type(new) and type(new) in _EXACT and bool(old == new)
+
+
+def _kind(node: Node) -> str:
+    if isinstance(node, ObjectNode):
+        return "dict"
+    if isinstance(node, ListNode):
+        return "list"
+    return "tagged" if is_tagged(node) else shape(node)
+
+
+def _grown(old: bytes, new: bytes, path: Path) -> _Change | None:
+    """Express a string that grew as an append."""
+    was, now = text_of(old), text_of(new)
+    if not was or not now.startswith(was):
+        return None
+    weight = _APPEND_BYTES + _path_bytes(path) + len(now) - len(was)
+    return _Change([delta.append(path, now[len(was) :].decode())], weight)
+
+
+def _kept(old: list[str], new: list[str]) -> list[str]:
+    """Find the members at the front of `new` that also follow each other in `old`."""
+    if new[: len(old)] == old:
+        return old
+    place = {key: at for at, key in enumerate(old)}
+    kept: list[str] = []
+    last = -1
+    for key in new:
+        at = place.get(key, -1)
+        if at <= last:
+            break
+        kept.append(key)
+        last = at
+    return kept
+
+
+def _runs(old: ListNode, new: ListNode) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of neighbouring chunks that differ."""
+    longest = max(len(old.chunks), len(new.chunks))
+    if old.step != new.step:
+        yield 0, longest
+        return
+    shared = min(len(old.chunks), len(new.chunks))
+    first = -1
+    for index in range(longest):
+        is_same = index < shared and old.chunks[index] == new.chunks[index]
+        if is_same and first >= 0:
+            yield first, index
+        first = -1 if is_same else index if first < 0 else first
+    if first >= 0:
+        yield first, longest
+
+
+def _body(node: ListNode, chunk: int) -> bytes:
+    """Give the packed items of a chunk without their head."""
+    return node.chunks[chunk][len(array_head(node.items_in(chunk))) :]
+
+
+def _equal_ends(old: list[Any], new: list[Any]) -> tuple[int, int]:
+    """Count equal items at both ends, as Python compares: `1` equals `True` here, and NaN nothing."""
+    try:
+        return common_ends(old, new)
+    except RecursionError:
+        return 0, 0
+
+
+def _added(old: ListNode, new: ListNode, first: int) -> bytes | None:
+    """Give the packed list of items added at the end if nothing else changed from chunk `first` on."""
+    if old.step != new.step or new.count <= old.count or first < len(old.chunks) - 1:
+        return None
+    bodies = [_body(new, chunk) for chunk in range(first, len(new.chunks))]
+    if first < len(old.chunks):
+        was = _body(old, first)
+        if not bodies[0].startswith(was):
+            return None
+        bodies[0] = bodies[0][len(was) :]
+    return array_head(new.count - old.count) + b"".join(bodies)

@@ -1,0 +1,134 @@
+"""A drafted checkpoint: its record as the format says, its entry and the base of the next one in step."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from holdfast.application.base import Base
+from holdfast.application.commands import CreateCheckpoint
+from holdfast.application.commit_queue import Lineage
+from holdfast.application.draft import Draft, Drafting, Subject
+from holdfast.application.kit import Kit
+from holdfast.application.snapshot import changes, take
+from holdfast.domain.checkpoint import CheckpointType
+from holdfast.domain.record import GENESIS, Head
+from tests.application.services import make_kit
+
+
+def command(fields: dict[str, Any], **more: Any) -> CreateCheckpoint:
+    return CreateCheckpoint("W", fields, CheckpointType.AGENT_COMPLETE, **more)
+
+
+def first(kit: Kit, fields: dict[str, Any]) -> Draft:
+    snapshot = take(fields, kit.packer)
+    subject = Subject(command(fields), None, None)
+    return Drafting(kit, subject, Base(Head(), Lineage()), snapshot, snapshot.size).whole()
+
+
+def following(kit: Kit, base: Base, fields: dict[str, Any], **more: Any) -> Draft:
+    assert base.snapshot is not None
+    snapshot = take(fields, kit.packer, base.snapshot)
+    subject = Subject(command(fields, **more), None, kit.packer.pack({"p": 1}))
+    drafting = Drafting(kit, subject, base, snapshot, snapshot.size)
+    return drafting.change(changes(base.snapshot, snapshot, kit.packer))
+
+
+def line(draft: Draft) -> dict[str, Any]:
+    assert draft.commit.record is not None
+    fields: dict[str, Any] = json.loads(draft.commit.record.data)
+    return fields
+
+
+def test_the_first_checkpoint_is_whole() -> None:
+    draft = first(make_kit(), {"a": 1})
+    fields = line(draft)
+    assert draft.commit.keyframe is not None
+    assert fields["full"] == f"sha256:{draft.commit.keyframe.entry.sha256}"
+    assert (fields["seq"], fields["parent"], fields["base"]) == (1, GENESIS, 0)
+    assert "checksum" not in json.loads(draft.commit.keyframe.data)["header"]["checkpoint_id"]
+    assert (draft.base.group, draft.base.weight) == (1, 0)
+
+
+def test_the_fields_stand_in_the_order_of_the_format() -> None:
+    kit = make_kit()
+    base = first(kit, {"a": 1}).base
+    draft = following(
+        kit,
+        base,
+        {"a": 2},
+        phase=2,
+        stage_id="research",
+        agent_id="worker-1",
+        agent_version="2.1.0",
+        session_id="s-1",
+        parent_uuid="u",
+        dependent_uuids=("d",),
+        resume_handler="app.resume",
+    )
+    fields = line(draft)
+    assert list(fields) == [
+        *(
+            "seq",
+            "id",
+            "wf",
+            "ts",
+            "type",
+            "stage",
+            "agent",
+            "agent_version",
+            "session",
+            "parent",
+            "parent_id",
+        ),
+        *("base", "schema", "phase", "size", "events", "event_seq", "handler", "max_retries", "deps"),
+        *("agent_state", "ops", "checksum"),
+    ]
+    assert fields["ops"] == [{"op": "set", "path": ["a"], "value": 2}]
+    assert (fields["parent"], fields["base"]) == (base.head.checksum, 1)
+    assert (fields["events"], fields["event_seq"]) == (1, 2)
+
+
+def test_record_entry_event_and_next_base_agree() -> None:
+    kit = make_kit()
+    draft = following(kit, first(kit, {"a": 1}).base, {"a": 2})
+    fields, commit = line(draft), draft.commit
+    assert commit.record is not None
+    entry = commit.record.entry
+    assert fields["checksum"] == entry.checksum == draft.id.checksum == draft.base.head.checksum
+    assert fields["id"] == entry.uuid == draft.id.uuid
+    assert (entry.length, entry.state_bytes) == (len(commit.record.data), fields["size"])
+    [event] = commit.events
+    created = json.loads(event.data)
+    assert (created["type"], created["cp_seq"], created["data"]) == ("CHECKPOINT_CREATED", 2, {})
+    assert draft.base.head == Head(2, entry.checksum, event.seq, event.hash)
+    assert draft.base.id == draft.id
+
+
+def test_large_values_leave_the_operations_and_are_named_in_the_record() -> None:
+    kit = make_kit(blob_threshold_bytes=100)
+    draft = following(kit, first(kit, {"a": 1}).base, {"a": 1, "long": "x" * 200, "short": "y" * 50})
+    fields = line(draft)
+    assert fields["blobs"] == list(draft.commit.blobs)
+    assert draft.commit.record is not None and draft.commit.record.entry.blobs == tuple(draft.commit.blobs)
+    assert [op["value"] if isinstance(op["value"], str) else op["value"]["$hf"] for op in fields["ops"]] == [
+        "blob",
+        "y" * 50,
+    ]
+
+
+def test_a_keyframe_becomes_due_and_the_next_records_belong_to_it() -> None:
+    kit = make_kit()
+    draft = first(kit, {"n": 0})
+    for number in range(1, 100):
+        draft = following(kit, draft.base, {"n": number})
+        assert draft.commit.record is not None
+        if draft.due is not None:
+            break
+        assert (draft.commit.record.entry.group, draft.base.group) == (1, 1)
+    assert draft.due is not None and draft.due.sequence == draft.id.sequence
+    assert draft.due.checksum == draft.id.checksum
+    assert draft.commit.record is not None and draft.commit.record.entry.group == 1
+    assert (draft.base.group, draft.base.weight) == (draft.id.sequence, 0)
+    after = following(kit, draft.base, {"n": 1000})
+    assert after.commit.record is not None and after.commit.record.entry.group == draft.id.sequence

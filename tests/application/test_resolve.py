@@ -1,0 +1,102 @@
+"""Every way to name a checkpoint leads to it, or says why not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from holdfast.application.resolve import living, resolve, uuid_of
+from holdfast.application.service import CheckpointService
+from holdfast.domain.errors import CheckpointNotFoundError, InvalidIdError
+from holdfast.domain.ids import CheckpointID, folder_name
+from holdfast.domain.state import WorkflowState
+from holdfast.ports import Store
+from tests.application.services import make_service
+
+
+@pytest.fixture
+def service() -> CheckpointService:
+    service = make_service()
+    for number in range(6):
+        service.create_checkpoint(
+            "W",
+            WorkflowState(context={"n": number}, phase=number // 2),
+            stage_id="even" if number % 2 == 0 else None,
+        )
+    return service
+
+
+@pytest.fixture
+def store(service: CheckpointService) -> Store:
+    return service._engine.kit.store
+
+
+@pytest.mark.parametrize(
+    ("name", "sequence"),
+    [
+        ("W@1", 1),
+        ("W@6", 6),
+        ("W@latest", 6),
+        ("W", 6),
+        ("W@latest~1", 5),
+        ("W@4~2", 2),
+        ("W@phase:1", 4),
+        ("W@stage:even", 5),
+        ("00000000-0000-4000-8000-000000000003", 3),
+        ("000000000000400080000000000000 03".replace(" ", ""), 3),
+    ],
+)
+def test_a_text_names_a_checkpoint(store: Store, name: str, sequence: int) -> None:
+    assert resolve(store, name).entry.sequence == sequence
+
+
+def test_the_path_of_a_checkpoint_file_names_it(store: Store) -> None:
+    path = f"/somewhere/.holdfast/checkpoints/fc/{folder_name('W')}/checkpoint_000002.json"
+    assert resolve(store, path).id.sequence == 2
+    assert str(resolve(store, path.replace("/", "\\"))) == "W@2"
+    with pytest.raises(CheckpointNotFoundError):
+        resolve(store, "checkpoints/aa/other/checkpoint_000002.json")
+
+
+@pytest.mark.parametrize(
+    "name", ["W@7", "W@0", "W@latest~6", "W@9~1", "W@phase:9", "W@stage:odd", "V@1", "V", "abcd"]
+)
+def test_what_is_not_there_is_not_found(store: Store, name: str) -> None:
+    with pytest.raises(CheckpointNotFoundError):
+        resolve(store, name)
+
+
+def test_the_beginning_of_several_uuids_is_not_enough(store: Store) -> None:
+    with pytest.raises(InvalidIdError, match="6 checkpoints"):
+        resolve(store, "00000000")
+
+
+def test_a_workflow_goes_before_a_uuid_that_begins_like_it(service: CheckpointService, store: Store) -> None:
+    service.create_checkpoint("00000000", {"a": 1})
+    assert resolve(store, "00000000").workflow_id == "00000000"
+
+
+def test_an_id_of_another_history_is_not_taken_for_ours(service: CheckpointService, store: Store) -> None:
+    mine = resolve(store, "W@2").id
+    assert resolve(store, mine).entry.sequence == 2
+    assert resolve(store, CheckpointID("W", 2, mine.timestamp, "")).entry.sequence == 2
+    with pytest.raises(CheckpointNotFoundError, match="another checkpoint"):
+        resolve(store, replace(mine, checksum="sha256:" + "0" * 64))
+
+
+def test_tombstones_are_stepped_over_and_named_as_such(service: CheckpointService, store: Store) -> None:
+    service.delete("W@5")
+    assert [entry.sequence for entry in living(store, "W")] == [6, 4, 3, 2, 1]
+    assert resolve(store, "W@latest~1").entry.sequence == 4
+    with pytest.raises(CheckpointNotFoundError, match="pruned"):
+        resolve(store, "W@5")
+    with pytest.raises(CheckpointNotFoundError):
+        resolve(store, "00000000-0000-4000-8000-000000000005")
+
+
+def test_a_uuid_written_in_full_needs_no_look_at_the_store(store: Store) -> None:
+    elsewhere = "AAAAAAAA-0000-4000-8000-00000000000A"
+    assert uuid_of(store, elsewhere) == elsewhere.lower()
+    assert uuid_of(store, "W@3") == "00000000-0000-4000-8000-000000000003"
+    assert uuid_of(store, resolve(store, "W@4").id) == "00000000-0000-4000-8000-000000000004"

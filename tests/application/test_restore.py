@@ -1,0 +1,117 @@
+"""Restoring: every byte verified, and a way around damage where there is one."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.application.restore import Restorer, parent_of
+from holdfast.domain.errors import (
+    CheckpointCorruptError,
+    CheckpointError,
+    CheckpointNotFoundError,
+    ChecksumMismatchError,
+)
+from holdfast.domain.record import Head, Keyframe
+from holdfast.testing import FailingStore
+from tests.application.services import make_service
+
+
+def filled(checkpoints: int = 80) -> FailingStore:
+    """Make a store with a history that has several keyframes."""
+    store = FailingStore()
+    service = make_service(store)
+    for number in range(checkpoints):
+        service.create_checkpoint("W", {"n": number, "text": str(number) * 900})
+    return store
+
+
+def restorer(store: FailingStore) -> Restorer:
+    return Restorer(store, make_service(store)._engine.kit.formats)
+
+
+def test_a_restore_reads_one_keyframe_and_the_records_after_it() -> None:
+    store = filled()
+    keyframes = [keyframe.sequence for keyframe in store.keyframes("W")]
+    assert len(keyframes) > 2
+    store.calls.clear()
+    restored = restorer(store).restore("W", keyframes[1] + 1)
+    assert restored.tree["context"]["n"] == keyframes[1]
+    assert store.calls["keyframe"] == 1 and store.calls["records"] == 1
+    assert restored.notes == ()
+
+
+def test_the_checksum_is_that_of_the_chain() -> None:
+    store = filled()
+    reader = restorer(store)
+    for entry in store.entries("W"):
+        assert reader.restore("W", entry.sequence).checksum == entry.checksum
+
+
+def test_a_damaged_keyframe_is_passed_over_and_told() -> None:
+    store = filled()
+    newest = store.keyframes("W")[-1].sequence
+    store.fail("keyframe", ChecksumMismatchError("the bytes were changed"))
+    restored = restorer(store).restore("W", 80)
+    assert restored.tree["context"]["n"] == 79
+    assert restored.notes == (f"keyframe W@{newest}: the bytes were changed; an older one was used",)
+
+
+def test_the_first_error_is_told_where_no_way_is_left() -> None:
+    store = filled()
+    store.fail("keyframe", ChecksumMismatchError("the newest"), times=1)
+    store.fail("keyframe", ChecksumMismatchError("an older one"), times=100)
+    with pytest.raises(ChecksumMismatchError, match="the newest"):
+        restorer(store).restore("W", 80)
+
+
+def test_a_keyframe_that_its_record_does_not_name_is_refused() -> None:
+    store = filled(3)
+    workflow = store.store._workflows["W"]  # type: ignore[attr-defined]
+    other = filled(1).store._workflows["W"].keyframes[1]  # type: ignore[attr-defined]
+    forged = other.data.replace(b'"n":0', b'"n":9')
+    import hashlib
+    from dataclasses import replace
+
+    entry = replace(other.entry, sha256=hashlib.sha256(forged).hexdigest())
+    workflow.keyframes[1] = Keyframe(entry, forged)
+    with pytest.raises(ChecksumMismatchError, match="not the one its record names"):
+        restorer(store).restore("W", 2)
+
+
+def test_a_record_that_is_gone_is_noticed() -> None:
+    store = filled(3)
+    store.alter("records", lambda records: list(records)[:-1])
+    with pytest.raises(CheckpointError):
+        restorer(store).restore("W", 3)
+
+
+def test_a_changed_record_is_noticed_wherever_it_stands() -> None:
+    for changed in range(3):
+        store = filled(3)
+
+        def damage(records: object, changed: int = changed) -> list[bytes]:
+            lines = list(records)  # type: ignore[call-overload]
+            return [
+                line.replace(b"W", b"V") if number == changed and len(lines) == 3 else line
+                for number, line in enumerate(lines)
+            ]
+
+        store.alter("records", damage)
+        with pytest.raises(CheckpointCorruptError):
+            restorer(store).restore("W", 3)
+
+
+def test_what_never_was_is_not_found() -> None:
+    store = filled(2)
+    for workflow_id, sequence in (("W", 3), ("W", 0), ("V", 1)):
+        with pytest.raises(CheckpointNotFoundError):
+            restorer(store).restore(workflow_id, sequence)
+    assert store.head("V") == Head()
+
+
+def test_a_record_names_its_parent_or_is_refused() -> None:
+    assert parent_of(b'{"parent":"sha256:1"}\n', "W@1") == "sha256:1"
+    with pytest.raises(CheckpointCorruptError):
+        parent_of(b'{"parent":1}\n', "W@1")
+    with pytest.raises(CheckpointCorruptError):
+        parent_of(b"{}\n", "W@1")

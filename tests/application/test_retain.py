@@ -1,0 +1,57 @@
+"""Plans for pruning: what goes, what it gives back, and a second keyframe where one would be too few."""
+
+from __future__ import annotations
+
+from holdfast.application.retain import PruneResult, plan_delete, plan_prune, secure
+from holdfast.domain.retention import RetentionPolicy
+from tests.application.services import make_kit, make_service
+
+FEW = RetentionPolicy(retain_count=3, retain_days=0)
+
+
+def test_a_result_counts() -> None:
+    assert int(PruneResult((1, 2, 5), 100)) == 3
+
+
+def test_a_plan_touches_nothing_and_tells_what_the_store_gives_back() -> None:
+    service = make_service()
+    kit = service._engine.kit
+    for number in range(100):
+        service.create_checkpoint("W", {"n": number, "text": str(number) * 900})
+    plan = plan_prune(kit, "W", FEW)
+    assert plan == plan_prune(kit, "W", FEW)
+    assert plan.removal.groups
+    events_bytes = sum(map(len, kit.store.events("W")))
+    freed_bytes = kit.store.remove("W", plan.removal)
+    assert plan.freed_bytes <= freed_bytes <= plan.freed_bytes + events_bytes
+
+
+def test_one_keyframe_for_all_that_stays_becomes_two() -> None:
+    service = make_service()
+    kit = service._engine.kit
+    for number in range(10):
+        service.create_checkpoint("W", {"n": number, "text": "x" * 900})
+    assert len(kit.store.keyframes("W")) == 1
+    secure(kit, "W", FEW)
+    assert [keyframe.sequence for keyframe in kit.store.keyframes("W")] == [1, 10]
+    secure(kit, "W", FEW)
+    assert len(kit.store.keyframes("W")) == 2
+    assert service.restore_checkpoint("W@10").context["n"] == 9
+
+
+def test_nothing_is_written_where_nothing_goes() -> None:
+    service = make_service()
+    kit = service._engine.kit
+    service.create_checkpoint("W", {"n": 1})
+    secure(kit, "W", FEW)
+    secure(kit, "V", FEW)
+    assert len(kit.store.keyframes("W")) == 1
+    assert plan_prune(make_kit(), "V", FEW).removal.sequences == ()
+
+
+def test_deleting_the_only_checkpoint_takes_everything_with_it() -> None:
+    service = make_service()
+    kit = service._engine.kit
+    service.create_checkpoint("W", {"text": "x" * 20_000})
+    plan = plan_delete(kit, "W", 1)
+    assert plan.removal.sequences == (1,) and plan.removal.groups == (1,) and len(plan.removal.blobs) == 1

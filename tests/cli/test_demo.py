@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast import bootstrap
+from holdfast.cli.demo_team import PLAN
+from holdfast.cli.exits import Exit
+from tests.cli.conftest import Run
+
+
+def test_the_team_is_killed_and_its_work_is_carried_on(run: Run, tmp_path: Path):
+    place = tmp_path / "kelp"
+    result = run("demo", "--store", "kelp")
+    assert result.exit_code == 0, result.err
+    lines = result.out.splitlines()
+    assert max(map(len, lines)) <= 78
+    assert any(line.startswith("  kill -9") for line in lines)
+    assert "  lost           0 of the 7 steps that were acknowledged" in lines
+    assert any(line.startswith("  committed      14 of 14 steps, 0 of them twice") for line in lines)
+    with bootstrap.open(str(place), read_only=True, create=False) as service:
+        state = service.load_latest("kelp")
+        assert state is not None and state.status == "completed"
+        assert [message["note"] for message in state.messages] == [
+            step.result for step in PLAN if step.stage == "research"
+        ]
+        assert len(service.list_checkpoints("kelp")) == len(PLAN)
+
+
+def test_programs_get_the_counts(run: Run, tmp_path: Path):
+    place = tmp_path / "kelp"
+    told = run("demo", "--store", place, "--json").data
+    assert (told["lost"], told["committed_twice"], told["problems"]) == (0, 0, 0)
+    assert told["done"] and told["valid"]
+    assert told["kept_after_kill"] >= told["acknowledged_before_kill"] == 7
+    assert told["kept_after_kill"] + told["committed_by_second_process"] == told["steps"] == len(PLAN)
+    # A second demo in the same store is another workflow.
+    assert run("demo", "--store", place, "--json").data["workflow_id"] == "kelp-2"
+    assert run("validate", "--deep", "--store", place).exit_code == 0
+
+
+def test_without_a_flag_nothing_is_left_and_no_store_of_ours_is_touched(
+    run: Run, store: Path, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("HOLDFAST_STORE", str(store))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before = sorted(tmp_path.iterdir())
+    assert run("demo", "--json").data["store"] is None
+    assert sorted(tmp_path.iterdir()) == before
+    assert run("list", "--json").data["total"] == 2
+
+
+def test_a_store_in_memory_cannot_be_shared(run: Run):
+    assert run("demo", "--store", "memory:").exit_code == Exit.USAGE
+
+
+def test_a_team_that_fails_by_itself_is_told(run: Run, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    result = run("demo", "--store", tmp_path / "kelp")
+    assert result.exit_code == Exit.UNEXPECTED
+    assert "the team's process ended with 1" in result.err

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast import bootstrap
+from holdfast.cli.exits import Exit
+from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """A store whose checkpoints differ in every way."""
+    place = tmp_path / "many"
+    texts = [f"message {number}" for number in range(200)]
+    with bootstrap.open(str(place)) as service:
+        service.create_checkpoint("WF", {"list": texts, "text": "a" * 300, "gone": 1, "n": 1, "same": texts})
+        changed = ["new first", *texts[:100], *texts[101:]]
+        service.create_checkpoint(
+            "WF", {"list": changed, "text": "a" * 300 + "b", "n": True, "same": texts, "k": {}}
+        )
+        service.create_checkpoint(
+            "WF", {"list": changed, "text": "a" * 300 + "b", "n": True, "same": texts, "k": {}}, force=True
+        )
+    return place
+
+
+def test_with_one_name_the_checkpoint_before_is_compared(run: Run, store: Path):
+    assert run("diff", "WF-1@3", "--store", store).out.splitlines() == [
+        "WF-1@2 -> WF-1@3: 3 changes",
+        '- context was {"a":1}',
+        "~ current_step = 2, was 1",
+        '+ messages[2] = {"role":"agent","text":"done"}',
+    ]
+
+
+def test_every_kind_of_change_is_told(run: Run, many: Path):
+    lines = run("diff", "WF@1", "WF@2", "--store", many).out.splitlines()
+    assert lines[0] == "WF@1 -> WF@2: 6 changes"
+    assert set(lines[1:]) == {
+        '+ context.list[0] = "new first"',
+        '- context.list[101] was "message 100"',
+        '~ context.text grew by "b"',
+        "- context.gone was 1",
+        "~ context.n = true, was 1",
+        "+ context.k = {}",
+    }
+
+
+def test_the_other_way_round_is_told_too(run: Run, many: Path):
+    lines = run("diff", "WF@2", "WF@1", "--store", many).out.splitlines()
+    assert '- context.list[0] was "new first"' in lines
+    assert "- context.k was {}" in lines
+
+
+def test_a_count_for_each_field(run: Run, many: Path):
+    lines = run("diff", "WF@1", "WF@2", "--format", "stat", "--store", many).out.splitlines()
+    assert lines[1].split() == ["FIELD", "ADDED", "REMOVED", "CHANGED"]
+    assert lines[2].split() == ["context", "2", "2", "2"]
+
+
+def test_operations_for_programs(run: Run, many: Path):
+    for args in (("--json",), ("--format", "json")):
+        data = run("diff", "WF@1", "WF@2", *args, "--store", many).data
+        assert (data["from"], data["to"]) == ("WF@1", "WF@2")
+        assert {op["op"] for op in data["operations"]} == {"set", "delete", "splice", "append"}
+
+
+def test_the_first_checkpoint_is_compared_with_nothing(run: Run, store: Path):
+    lines = run("diff", "WF-1@1", "--store", store).out.splitlines()
+    assert lines[0].startswith("(nothing) -> WF-1@1")
+    assert '+ context = {"a":1}' in lines and not any(line.startswith("~") for line in lines)
+    assert run("diff", "WF-1@1", "--json", "--store", store).data["from"] is None
+
+
+def test_an_object_that_was_replaced_is_told_part_by_part(run: Run, store: Path):
+    """Small states are stored as a replacement, which is no answer to what changed."""
+    lines = run("diff", "WF-1@1", "WF-1@2", "--store", store).out.splitlines()
+    assert "~ current_step = 1, was 0" in lines
+    assert '+ messages[1] = {"role":"agent","text":"café ☃"}' in lines
+    assert not any("was {" in line for line in lines)
+
+
+def test_only_what_changed_at_a_path(run: Run, many: Path):
+    def shown(pointer: str) -> list[str]:
+        return run("diff", "WF@1", "WF@2", "--path", pointer, "--store", many).out.splitlines()[1:]
+
+    assert shown("/context/n") == ["~ context.n = true, was 1"]
+    assert shown("/context/list/0") == ['~ context.list[0] = "new first", was "message 0"']
+    assert shown("/context/same") == []
+    assert shown("/context/gone") == ["- context.gone was 1"]
+    assert shown("/context/k") == ["+ context.k = {}"]
+    assert shown("/nowhere/at/all") == []
+
+
+def test_the_exit_code_tells_only_when_asked(run: Run, many: Path):
+    assert run("diff", "WF@1", "WF@2", "--store", many).exit_code == 0
+    assert run("diff", "WF@1", "WF@2", "--exit-code", "--store", many).exit_code == Exit.DIFFERENT
+    same = run("diff", "WF@2", "WF@3", "--exit-code", "--store", many)
+    assert (same.exit_code, same.out) == (0, "WF@2 -> WF@3: 0 changes\n")
+    assert run("diff", "WF@3", "--format", "stat", "--store", many).out == "WF@2 -> WF@3: 0 changes\n"
+
+
+def test_checkpoints_of_two_workflows_can_be_compared(run: Run, store: Path):
+    lines = run("diff", "WF-1", "WF-2", "--store", store).out.splitlines()
+    assert '~ workflow_id = "WF-2", was "WF-1"' in lines
+    assert run("diff", "WF-1", "WF-3", "--store", store).exit_code == Exit.NOT_FOUND

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from holdfast import bootstrap
+from holdfast.cli.doctor import _journal
+from holdfast.cli.exits import Exit
+from tests.cli.conftest import Run
+
+NAMES = {"store", "files", "clock", "format", "journal", "disk space", "file system", "sync", "permissions"}
+
+
+def checks(run: Run, store: Path) -> dict[str, str]:
+    return {
+        check["name"]: check["status"] for check in run("doctor", "--json", "--store", store).data["checks"]
+    }
+
+
+def test_a_sound_store_is_healthy(run: Run, store: Path):
+    result = run("doctor", "--store", store)
+    assert result.exit_code == 0, result.out
+    assert result.out.startswith(f"Store file:{store}\n") and "healthy" in result.out
+    assert max(map(len, result.out.splitlines()[1:])) <= 80
+
+
+def test_everything_is_looked_at(run: Run, store: Path):
+    told = run("doctor", "--json", "--store", store).data
+    assert told["healthy"] and told["store"] == f"file:{store}"
+    assert {check["name"] for check in told["checks"]} == NAMES | {"sqlite", "versions"}
+    assert all(set(check) == {"name", "status", "detail", "hint"} for check in told["checks"])
+
+
+def test_a_file_that_was_changed_fails(run: Run, store: Path):
+    (keyframe,) = store.glob("checkpoints/*/wf-1*/checkpoint_000001.json")
+    keyframe.write_bytes(keyframe.read_bytes().replace(b"begin", b"began"))
+    result = run("doctor", "--store", store)
+    assert result.exit_code == Exit.CORRUPT
+    assert "fail  files" in result.out and "checkpoint_000001.json" in result.out
+    assert "validate" in result.out and "1 check failed" in result.out
+
+
+def test_many_findings_are_cut_short(run: Run, store: Path):
+    folder = store / "blobs" / "00"
+    folder.mkdir(parents=True)
+    for number in range(30):
+        (folder / f"{number:064x}").write_bytes(b"not that")
+    result = run("doctor", "--store", store)
+    assert result.exit_code == Exit.CORRUPT
+    assert "and 10 findings more" in result.out
+
+
+def test_settings_that_are_damaged_fail_with_20(run: Run, store: Path):
+    (store / "holdfast.json").write_text("{")
+    result = run("doctor", "--store", store)
+    assert result.exit_code == Exit.CORRUPT
+    assert "fail  store" in result.out and "versions" in result.out
+    assert not run("doctor", "--json", "--store", store).data["healthy"]
+
+
+def test_a_store_in_memory_has_no_place_to_look_at(run: Run):
+    told = run("doctor", "--json", "--store", "memory:").data
+    assert {check["name"] for check in told["checks"]} == {"store", "files", "clock", "sqlite", "versions"}
+
+
+def test_a_store_without_checkpoints_is_healthy(run: Run, tmp_path: Path):
+    run("init", "--store", tmp_path / "new")
+    assert run("doctor", "--store", tmp_path / "new").exit_code == 0
+
+
+def test_a_process_that_has_the_store_open_is_named(run: Run, store: Path):
+    with bootstrap.open(str(store)):
+        assert f"open in process {os.getpid()}" in run("doctor", "--store", store).out
+    assert "no process has it open" in run("doctor", "--store", store).out
+
+
+def test_what_a_killed_process_left_in_the_journal_is_no_failure(run: Run, tmp_path: Path):
+    program = (
+        "import os, signal, sys; from holdfast import bootstrap;"
+        "service = bootstrap.open(sys.argv[1]); service.create_checkpoint('WF', {'kept': True});"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program, str(tmp_path / "new")])
+    assert ended.returncode == -signal.SIGKILL
+    assert run("doctor", "--store", tmp_path / "new").exit_code == 0
+    assert json.loads(run("show", "WF", "--state=/context", "--store", tmp_path / "new").out) == {
+        "kept": True
+    }
+
+
+def test_what_waits_in_the_journal_is_told(tmp_path: Path):
+    assert _journal(str(tmp_path), None).detail == "no process has it open"
+    assert _journal(str(tmp_path), 0).detail.endswith("everything is settled")
+    waiting = _journal(str(tmp_path), 2_000)
+    assert "2.0 KB committed and not yet settled" in waiting.detail
+    assert "Nothing is lost" in waiting.hint

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from holdfast import __version__
+from holdfast.cli.group import COMMANDS, Call, did_you_mean, holdfast
+from tests.cli.conftest import Run
+
+HEAVY = {
+    "asyncio",
+    "backports.zstd",
+    "cbor2",
+    "concurrent",
+    "msgspec",
+    "ormsgpack",
+    "pydantic",
+    "sqlite3",
+}
+
+
+def load(name: str) -> click.Command:
+    found = holdfast.get_command(click.Context(holdfast), name)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_summary_in_the_list_is_the_first_line_of_the_commands_own_help(name):
+    command = load(name)
+    assert command.name == name
+    assert (command.help or "").splitlines()[0] == COMMANDS[name][1]
+
+
+def test_a_name_that_is_no_command_is_none():
+    assert holdfast.get_command(click.Context(holdfast), "nothing") is None
+    assert holdfast.list_commands(click.Context(holdfast)) == sorted(COMMANDS)
+
+
+def loaded_by(*args: str) -> set[str]:
+    """Run the command line in a fresh interpreter and name the modules it has loaded."""
+    program = (
+        "import sys; from holdfast.cli.main import main; main(sys.argv[1:]);"
+        "print('MODULES', *sys.modules, file=sys.stderr)"
+    )
+    env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    result = subprocess.run(
+        [sys.executable, "-c", program, *args], capture_output=True, text=True, check=True, env=env
+    )
+    return set(result.stderr.partition("MODULES ")[2].split())
+
+
+@pytest.mark.parametrize("args", [("--help",), ("--version",), *((name, "--help") for name in COMMANDS)])
+def test_help_waits_for_nothing_heavy(args):
+    loaded = loaded_by(*args)
+    assert loaded & HEAVY == set()
+    assert not any(name.startswith(("holdfast.adapters", "holdfast.application")) for name in loaded)
+
+
+def test_help_loads_no_command():
+    modules = {f"holdfast.cli.{module}" for module, _ in COMMANDS.values()}
+    assert loaded_by("--help") & modules == set()
+
+
+def test_the_version_is_printed(run: Run):
+    assert run("--version").out == f"holdfast {__version__}\n"
+
+
+def test_shared_options_are_taken_before_and_after_the_command(run: Run, store: Path):
+    for args in (("--store", store, "--json", "list"), ("list", "--store", store, "--json")):
+        assert run(*args).data["total"] == 2
+
+
+def test_the_later_store_wins(run: Run, store: Path):
+    assert run("--store", "elsewhere", "list", "--store", store).exit_code == 0
+    assert run("--store", store, "list", "--store", "elsewhere").exit_code == 10
+
+
+def test_the_store_may_come_from_the_environment_or_a_file_and_a_flag_wins(
+    run: Run, store: Path, monkeypatch
+):
+    Path("holdfast.toml").write_text(f"store = {str(store)!r}\n")
+    assert run("list").exit_code == 0
+    monkeypatch.setenv("HOLDFAST_STORE", "elsewhere")
+    assert run("list").exit_code == 10
+    assert run("list", "--store", store).exit_code == 0
+
+
+def test_the_default_store_is_in_this_folder(run: Run):
+    assert run("init").exit_code == 0
+    assert Path(".holdfast/holdfast.json").is_file()
+    assert run("list").exit_code == 0
+
+
+def test_a_call_without_options_names_no_store():
+    call = Call.of(click.Context(holdfast))
+    assert call.store is None
+    assert not call.output.as_json and not call.output.quiet
+
+
+def test_suggestions_are_near_ones_only():
+    assert did_you_mean("WF-2026-01", ["WF-2026-001", "other"]) == "Did you mean WF-2026-001?"
+    assert did_you_mean("WF", ["abc"]) == ""
+
+
+#: What each command needs to have something to say about a store.
+ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "demo": (),
+    "diff": ("WF-1@2",),
+    "doctor": (),
+    "init": (),
+    "list": (),
+    "prune": ("--dry-run",),
+    "show": ("WF-1",),
+    "validate": (),
+    "version": (),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_speaks_json(run: Run, store: Path, name):
+    result = run(name, *ARGUMENTS[name], "--json", "--store", store)
+    assert (result.exit_code, result.err) == (0, "")
+    assert isinstance(result.data, dict)

@@ -1,0 +1,72 @@
+"""Help texts are part of the interface: each is kept beside the tests, and every option is documented.
+
+`WRITE_HELP=1 pytest tests/cli/test_help.py` writes them anew.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from holdfast.cli.group import COMMANDS, HELP_WIDTH, holdfast
+from tests.cli.conftest import Run
+
+HELP = Path(__file__).with_name("help")
+PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+SHARED = {"--store", "--json", "--color", "--quiet", "-q", "--help", "-h"}
+
+
+def options(name: str) -> set[str]:
+    command = holdfast.get_command(click.Context(holdfast), name)
+    assert command is not None
+    return {word for option in command.params if isinstance(option, click.Option) for word in option.opts}
+
+
+def section(title: str) -> str:
+    """Cut one section out of the page."""
+    found = re.search(rf"^## {re.escape(title)}$(.*?)(?=^## |\Z)", PAGE, flags=re.MULTILINE | re.DOTALL)
+    assert found, f"docs/cli.md has no section {title}"
+    return found[1]
+
+
+@pytest.mark.parametrize("name", ["holdfast", *COMMANDS])
+def test_help_is_what_was_agreed_on(run: Run, name):
+    shown = run(*([] if name == "holdfast" else [name]), "--help").out
+    kept = HELP / f"{name}.txt"
+    if os.environ.get("WRITE_HELP"):
+        kept.write_text(shown, encoding="utf-8")
+    assert shown == kept.read_text(encoding="utf-8")
+
+
+def test_no_help_is_left_of_a_command_that_is_gone():
+    assert {path.stem for path in HELP.glob("*.txt")} == {"holdfast", *COMMANDS}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_fits_the_page_and_has_an_example_with_long_flags(name):
+    text = (HELP / f"{name}.txt").read_text(encoding="utf-8")
+    assert max(map(len, text.splitlines())) <= HELP_WIDTH
+    (example,) = re.findall(rf"  Example:\n    holdfast {name} (.*)\n", text)
+    assert "--" in example and not re.search(r"(^| )-[a-z]\b", example)
+    assert set(re.findall(r"--[a-z-]+", example)) <= options(name)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_option_is_documented(name):
+    text = section(f"holdfast {name}")
+    assert {option for option in options(name) - SHARED if option not in text} == set()
+
+
+def test_shared_options_and_variables_are_documented():
+    text = section("Options of every command")
+    assert {option for option in SHARED if option not in text} == set()
+    for variable in ("HOLDFAST_STORE", "NO_COLOR", "FORCE_COLOR"):
+        assert variable in text
+
+
+def test_the_page_has_no_section_for_a_command_that_is_gone():
+    assert set(re.findall(r"^## holdfast (\w+)$", PAGE, flags=re.MULTILINE)) == set(COMMANDS)

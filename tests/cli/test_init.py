@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+from holdfast.cli.exits import Exit
+from tests.cli.conftest import Run, without_privileges
+
+
+def test_a_store_is_made(run: Run, tmp_path: Path):
+    place = tmp_path / "new"
+    result = run("init", "--store", place)
+    assert (result.exit_code, result.out) == (0, f"Made a store at file:{place}\n")
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    assert run("validate", "--deep", "--store", place).exit_code == 0
+
+
+def test_a_store_that_is_there_is_left_alone(run: Run, store: Path):
+    before = (store / "holdfast.json").read_bytes()
+    result = run("init", "--store", store, "--json")
+    assert (result.exit_code, result.data) == (0, {"store": f"file:{store}", "created": False})
+    assert "already" in run("init", "--store", store).out
+    assert (store / "holdfast.json").read_bytes() == before
+    assert run("list", "--json", "--store", store).data["total"] == 2
+
+
+def test_programs_are_told(run: Run, tmp_path: Path):
+    told = run("init", "--store", tmp_path / "new", "--json").data
+    assert told == {"store": f"file:{tmp_path / 'new'}", "created": True}
+
+
+def test_a_folder_that_is_not_ours_ends_with_13(run: Run, public_folder: Path, monkeypatch):
+    monkeypatch.chdir(public_folder)
+    run("init", "--store", public_folder / "first")
+    public_folder.chmod(0o555)
+    try:
+        with without_privileges():
+            result = run("init", "--store", public_folder / "second")
+    finally:
+        public_folder.chmod(0o755)
+    assert result.exit_code == Exit.UNREACHABLE
+    assert "Traceback" not in result.err
+
+
+def test_a_store_of_another_format_is_not_touched(run: Run, store: Path):
+    settings = store / "holdfast.json"
+    settings.write_text(settings.read_text().replace('"version": 1', '"version": 99'))
+    assert run("init", "--store", store).exit_code == Exit.OTHER_FORMAT

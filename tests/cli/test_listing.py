@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast import bootstrap
+from holdfast.cli.listing import time_text
+from tests.cli.conftest import Run
+
+
+def test_workflows_are_listed_newest_first(run: Run, store: Path):
+    lines = run("list", "--store", store).out.splitlines()
+    assert lines[0].split() == ["WORKFLOW", "CHECKPOINTS", "NEWEST", "(UTC)", "TYPE", "STATUS", "STATE"]
+    assert [line.split()[:2] for line in lines[1:]] == [["WF-2", "1"], ["WF-1", "3"]]
+
+
+def test_checkpoints_are_listed_newest_first(run: Run, store: Path):
+    lines = run("list", "WF-1", "--store", store).out.splitlines()
+    assert [line.split()[0] for line in lines] == ["CHECKPOINT", "WF-1@3", "WF-1@2", "WF-1@1"]
+    assert lines[1].endswith("work   worker-2")
+
+
+def test_the_limit_is_told(run: Run, store: Path):
+    result = run("list", "WF-1", "--limit", 2, "--store", store)
+    assert len(result.out.splitlines()) == 3
+    assert result.err == "2 of 3 checkpoints; --limit 3 shows all.\n"
+    assert run("list", "--limit", 1, "--store", store).err == "1 of 2 workflows; --limit 2 shows all.\n"
+    assert run("list", "--limit", 1, "--store", store, "--quiet").err == ""
+
+
+def test_programs_get_everything_a_listing_knows(run: Run, store: Path):
+    listed = run("list", "--json", "--store", store).data
+    assert listed["store"] == f"file:{store}" and listed["total"] == 2
+    assert [one["workflow_id"] for one in listed["workflows"]] == ["WF-2", "WF-1"]
+    newest = run("list", "WF-1", "--json", "--limit", 1, "--store", store).data
+    (meta,) = newest["checkpoints"]
+    assert newest["total"] == 3
+    assert (meta["id"], meta["sequence"], meta["parent"]) == ("WF-1@3", 3, "WF-1@2")
+    assert (meta["stage_id"], meta["agent_id"], meta["type"]) == ("work", "worker-2", "agent_complete")
+    assert meta["checksum"].startswith("sha256:") and meta["stored_bytes"] > 0
+
+
+def test_an_empty_store_says_so(run: Run, tmp_path: Path):
+    run("init", "--store", tmp_path / "new")
+    result = run("list", "--store", tmp_path / "new")
+    assert (result.exit_code, result.out) == (0, "")
+    assert "empty" in result.err
+    assert run("list", "--json", "--store", tmp_path / "new").data["workflows"] == []
+
+
+def test_a_workflow_with_events_and_no_checkpoint_is_listed(run: Run, tmp_path: Path):
+    with bootstrap.open(str(tmp_path / "new")) as service:
+        service.append_event("WF-9", "STARTED")
+    assert run("list", "--store", tmp_path / "new").out.splitlines()[1].split()[:3] == ["WF-9", "0", "-"]
+    listed = run("list", "WF-9", "--store", tmp_path / "new")
+    assert (listed.exit_code, len(listed.out.splitlines())) == (0, 1)
+    assert run("list", "--json", "--store", tmp_path / "new").data["workflows"][0]["latest"] is None
+
+
+def test_names_out_of_a_store_are_never_obeyed(run: Run, tmp_path: Path):
+    with bootstrap.open(str(tmp_path / "new")) as service:
+        service.create_checkpoint("wf-\u202egnp", {"a": 1}, stage_id="s", agent_id="a\u200bb")
+    result = run("list", "--store", tmp_path / "new")
+    assert "wf-\\u202egnp" in result.out and "\u202e" not in result.out
+
+
+def test_times_are_shown_to_the_second():
+    assert time_text("2026-01-11T14:30:00.000000Z") == "2026-01-11 14:30:00"

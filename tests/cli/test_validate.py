@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli.exits import Exit
+from tests.cli.conftest import Run, damage_record
+
+
+def test_everything_is_checked_without_names(run: Run, store: Path):
+    result = run("validate", "--store", store)
+    assert result.exit_code == 0
+    assert result.out == "valid  4 checkpoints: every byte is what was committed\n"
+    assert run("validate", "--all", "--store", store).out == result.out
+
+
+def test_named_checkpoints_are_checked(run: Run, store: Path):
+    told = run("validate", "WF-1@2", "WF-2", "--json", "--store", store).data
+    assert (told["valid"], told["checkpoints"], told["problems"]) == (True, 2, [])
+
+
+def test_names_and_all_exclude_each_other(run: Run, store: Path):
+    assert run("validate", "WF-1", "--all", "--store", store).exit_code == Exit.USAGE
+
+
+def test_deep_checks_events_and_the_stores_own_files(run: Run, store: Path):
+    told = run("validate", "--deep", "--json", "--store", store).data
+    assert told["valid"] and told["events"] >= 2
+    assert " events: every byte" in run("validate", "--deep", "--store", store).out
+
+
+def test_a_damaged_record_is_named_and_ends_with_20(run: Run, store: Path):
+    damage_record(store, 2)
+    result = run("validate", "--store", store)
+    assert result.exit_code == Exit.CORRUPT
+    assert "damaged  WF-1@2: " in result.out and "Traceback" not in result.err
+    told = run("validate", "--json", "--store", store).data
+    assert not told["valid"]
+    assert {one["place"] for one in told["problems"]} >= {"WF-1@2"}
+    # What does not build on it is as good as before.
+    assert run("validate", "WF-1@1", "WF-2", "--store", store).exit_code == 0
+
+
+def test_a_damaged_event_is_found_by_deep(run: Run, store: Path):
+    (events,) = store.glob("events/*/wf-1*/*.jsonl")
+    events.write_bytes(events.read_bytes().replace(b"T-1", b"T-2"))
+    assert run("validate", "--store", store).exit_code == 0
+    result = run("validate", "--deep", "--store", store)
+    assert result.exit_code == Exit.CORRUPT
+    assert "events of WF-1" in result.out
+
+
+def test_a_damaged_first_event_is_found_too(run: Run, store: Path):
+    (events,) = store.glob("events/*/wf-2*/*.jsonl")
+    first, *rest = events.read_bytes().splitlines(keepends=True)
+    events.write_bytes(b"".join([first.replace(b'"ts":"2', b'"ts":"3'), *rest]))
+    assert run("validate", "--deep", "--store", store).exit_code == Exit.CORRUPT
+
+
+def test_a_view_that_is_gone_is_no_damage(run: Run, store: Path):
+    for manifest in store.glob("checkpoints/*/*/manifest.jsonl"):
+        manifest.unlink()
+    result = run("validate", "--store", store)
+    assert (result.exit_code, result.out[:5]) == (0, "valid")
+
+
+def test_a_bar_is_drawn_on_a_terminal_only(run: Run, store: Path, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert run("validate", "--store", store, "--json").err == ""
+    assert run("validate", "--store", store, "--quiet").err == ""
+    assert "checkpoints" in run("validate", "--store", store).err
+
+
+@pytest.mark.parametrize("how", ["cut", "gone"])
+def test_no_damage_is_answered_with_a_stack_trace(run: Run, store: Path, tmp_path: Path, how):
+    """Whatever file is cut or gone, every command ends with an answer."""
+    answers = {Exit.DONE, Exit.NOT_FOUND, Exit.NO_STORE, Exit.CORRUPT, Exit.OTHER_FORMAT}
+    commands = ("list", "list WF-1", "show WF-1@2", "diff WF-1@3", "validate --deep", "doctor")
+    for path in sorted(path.relative_to(store) for path in store.rglob("*") if path.is_file()):
+        copy = tmp_path / "copy"
+        shutil.copytree(store, copy)
+        hurt = copy / path
+        hurt.write_bytes(hurt.read_bytes()[: hurt.stat().st_size // 2]) if how == "cut" else hurt.unlink()
+        for args in commands:
+            result = run(*args.split(), "--store", copy)
+            assert result.exit_code in answers, (path, args, result.err)
+        shutil.rmtree(copy)

@@ -1,0 +1,274 @@
+"""Every bit flipped, every file cut anywhere: damage is told or harmless, and never returned as a state."""
+
+from __future__ import annotations
+
+import json
+import random
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+import pytest
+
+from holdfast.adapters.filesystem import manifest, ring, views
+from holdfast.adapters.filesystem.frame import Frame
+from holdfast.adapters.filesystem.store import FilesystemStore
+from holdfast.application.records import open_record
+from holdfast.domain.errors import CheckpointError, StoreDamageWarning
+from holdfast.domain.record import Head, Removal
+from tests.crash.evidence import keep
+from tests.crash.ledger import Seen, see_all, sha256
+from tests.crash.simulated_disk import SimulatedDisk
+from tests.crash.simulated_machine import Folder, Inode, Machine
+from tests.crash.workload import Workload, open_on
+
+T = TypeVar("T")
+Damaging = Callable[[bytes], bytes]
+
+PADDING_BYTES = 128
+
+
+def small_store(*, settled: bool) -> Machine:
+    """A store with a little of everything; if not settled, the newest of it is in the journal only."""
+    machine = Machine()
+    w = Workload(lambda: SimulatedDisk(machine))
+    w.commit("A", w.draft("A", "WF-one", keyframe=b'{"state": 1}\n' * 3, blobs={sha256(b"blob"): b"blob"}))
+    w.commit("A", w.draft("A", "WF-one", needs=(sha256(b"blob"),), events=2))
+    w.put_keyframe("A", "WF-one", 2, b'{"state": 2}\n' * 3)
+    w.commit("A", w.draft("A", "WF-one", group=2, day=1))
+    w.status("A", "WF-one", 2, "failed")
+    w.store("A").settle()
+    w.commit("A", w.draft("A", "WF-one", group=2, day=1))
+    w.commit("A", w.draft("A", "WF-two"))
+    w.remove("A", "WF-one", Removal((1,)))
+    if settled:
+        w.close("A")
+    return machine.copy()
+
+
+def recovered(machine: Machine) -> dict[str, Seen]:
+    disk = SimulatedDisk(machine.copy())
+    return see_all(open_on(disk))
+
+
+def inode_at(machine: Machine, path: str) -> Inode:
+    node: Folder | Inode = machine.root
+    for part in path.split("/"):
+        assert isinstance(node, Folder)
+        node = node.entries[part]
+    assert isinstance(node, Inode)
+    return node
+
+
+def damaged(machine: Machine, path: str, damage: Damaging) -> Machine:
+    copy = machine.copy()
+    inode = inode_at(copy, path)
+    inode.data = bytearray(damage(bytes(inode.data)))
+    inode.durable = bytearray(inode.data)
+    inode.sizes = [len(inode.data)]
+    return copy
+
+
+@dataclass
+class Look:
+    """Reads everything, one piece at a time, and compares it with the truth."""
+
+    truth: dict[str, Seen]
+    told: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+    def ask(self, question: Callable[[], T]) -> T | None:
+        try:
+            return question()
+        except CheckpointError as error:
+            self.told.append(repr(error))
+            return None
+
+    def at(self, store: FilesystemStore) -> None:
+        names = self.ask(lambda: sorted(store.workflows()))
+        if names is not None and names != sorted(self.truth):
+            self.missing.append(f"workflows {names}")
+        for workflow_id, seen in self.truth.items():
+            self._listing(store, workflow_id, seen)
+            self._records(store, workflow_id, seen)
+            self._events(store, workflow_id, seen)
+            self._whole_files(store, workflow_id, seen)
+        self.told += self.ask(lambda: [str(finding) for finding in store.check()]) or []
+
+    def _listing(self, store: FilesystemStore, workflow_id: str, seen: Seen) -> None:
+        head = self.ask(lambda: store.head(workflow_id))
+        if head is not None and head != seen.head:
+            self.missing.append(f"{workflow_id}: head {head}")
+        entries = self.ask(lambda: tuple(store.entries(workflow_id)))
+        if entries is not None and entries != seen.entries:
+            self.missing.append(f"{workflow_id}: entries {entries}")
+        keyframes = self.ask(lambda: [found.sequence for found in store.keyframes(workflow_id)])
+        if keyframes is not None and keyframes != sorted(seen.keyframes):
+            self.missing.append(f"{workflow_id}: keyframes {keyframes}")
+
+    def _records(self, store: FilesystemStore, workflow_id: str, seen: Seen) -> None:
+        parents = dict(
+            zip(
+                (e.sequence for e in seen.entries),
+                (Head().checksum, *(e.checksum for e in seen.entries)),
+                strict=False,
+            )
+        )
+        for sequence, truth in seen.records.items():
+            data = self.ask(partial(one_record, store, workflow_id, sequence))
+            if data is not None and data != truth:
+                opened = self.ask(partial(open_record, data, parents[sequence], f"{workflow_id}@{sequence}"))
+                self.wrong += [] if opened is None else [f"{workflow_id}@{sequence}: another record"]
+
+    def _events(self, store: FilesystemStore, workflow_id: str, seen: Seen) -> None:
+        lines = self.ask(lambda: tuple(store.events(workflow_id)))
+        if lines is None or lines == seen.events:
+            return
+        for line in lines:
+            if line not in seen.events:
+                self._event(line, seen)
+        self.missing.append(f"{workflow_id}: {len(lines)} of {len(seen.events)} events")
+
+    def _event(self, line: bytes, seen: Seen) -> None:
+        """A line that nobody wrote must not carry a hash that fits on any event."""
+        hashes = [Head().event_hash, *(json.loads(event)["hash"] for event in seen.events)]
+        start, claimed, end = line[:-74], line[-74:-3], line[-3:]
+        fits = any(
+            "sha256:" + sha256(h.encode() + b"\n" + start + b'"}\n') == claimed.decode(errors="replace")
+            for h in hashes
+        )
+        (self.wrong if fits and end == b'"}\n' else self.told).append(f"event line {line[:40]!r}")
+
+    def _whole_files(self, store: FilesystemStore, workflow_id: str, seen: Seen) -> None:
+        for sequence, truth in seen.keyframes.items():
+            data = self.ask(partial(store.keyframe, workflow_id, sequence))
+            if data is not None and data != truth:
+                self.wrong.append(f"{workflow_id}: keyframe {sequence}")
+        for name, truth in seen.blobs.items():
+            data = self.ask(partial(store.blob, name))
+            if data is not None and data != truth:
+                self.wrong.append(f"blob {name}")
+
+
+def problems(machine: Machine, truth: dict[str, Seen], *, read_only: bool) -> list[str]:
+    """What is wrong with how a damaged store answers."""
+    look = Look(truth)
+    try:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            store = look.ask(lambda: open_on(SimulatedDisk(machine), read_only=read_only, create=False))
+            if store is not None:
+                look.at(store)
+                if not read_only:
+                    goes_on(machine, store, look)
+        look.told += [str(w.message) for w in warned if issubclass(w.category, StoreDamageWarning)]
+    except Exception as error:
+        return [f"{error!r} escaped"]
+    if look.wrong:
+        return look.wrong
+    return [] if look.told else [f"nobody told: {text}" for text in look.missing]
+
+
+def one_record(store: FilesystemStore, workflow_id: str, sequence: int) -> bytes:
+    return next(iter(store.records(workflow_id, sequence, sequence)))
+
+
+def commit_one(w: Workload, workflow_id: str) -> None:
+    w.commit("A", w.draft("A", workflow_id, group=9, day=2))
+
+
+def goes_on(machine: Machine, store: FilesystemStore, look: Look) -> None:
+    """Committing, removing and closing on a damaged store may be refused, in our words only."""
+    w = Workload(lambda: SimulatedDisk(machine), stores={"A": store}, drafts=500)
+    for workflow_id in look.truth:
+        look.ask(partial(commit_one, w, workflow_id))
+    look.ask(lambda: w.put_keyframe("A", "WF-one", 4, b"{}"))
+    look.ask(lambda: w.remove("A", "WF-one", Removal((2,), (1,), 2)))
+    look.ask(lambda: w.close("A"))
+
+
+def telling(data: bytes, per_byte: int) -> Iterator[int]:
+    """Places in a file: all of them, but in long runs of zeros, which are all alike, only some."""
+    for at in range(len(data)):
+        is_padding = not any(data[max(at - PADDING_BYTES, 0) : at + PADDING_BYTES])
+        if not is_padding:
+            yield from range(at * per_byte, (at + 1) * per_byte)
+        elif at % 101 == 0:
+            yield at * per_byte
+
+
+def flips(machine: Machine) -> Iterator[tuple[str, str, Damaging]]:
+    for path, data in sorted(machine.files().items()):
+        for bit in telling(data, 8):
+            yield path, f"bit {bit}", partial(flipped, bit)
+
+
+def flipped(bit: int, data: bytes) -> bytes:
+    changed = bytearray(data)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+def cut(size: int, data: bytes) -> bytes:
+    return data[:size]
+
+
+def cuts(machine: Machine) -> Iterator[tuple[str, str, Damaging]]:
+    for path, data in sorted(machine.files().items()):
+        for size in telling(data, 1):
+            yield path, f"cut at {size}", partial(cut, size)
+
+
+def harm(machine: Machine, chosen: Iterator[tuple[str, str, Damaging]], counts: Counter[str]) -> list[str]:
+    truth = recovered(machine)
+    violations: list[str] = []
+    for path, what, damage in chosen:
+        counts["damages"] += 1
+        for read_only in (True, False):
+            mode = "read-only" if read_only else "writable"
+            found = problems(damaged(machine, path, damage), truth, read_only=read_only)
+            violations += [f"{path} {what}, {mode}: {text}" for text in found[:1]]
+    return violations
+
+
+def sampled(everything: Iterator[T], campaign: bool, size: int) -> Iterator[T]:
+    listed = list(everything)
+    return iter(listed if campaign else random.Random(13).sample(listed, size))
+
+
+@pytest.mark.parametrize("settled", [True, False], ids=["settled", "in the journal"])
+@pytest.mark.parametrize("kind", [flips, cuts])
+def test_damage_is_told_or_harmless(
+    kind: Callable[[Machine], Iterator[tuple[str, str, Damaging]]], settled: bool, campaign: bool
+) -> None:
+    machine, counts = small_store(settled=settled), Counter[str]()
+    violations = harm(machine, sampled(kind(machine), campaign, 150), counts)
+    name = f"{kind.__name__}_{'settled' if settled else 'journal'}"
+    keep(name, counts, violations, campaign=campaign)
+    assert violations == []
+
+
+def test_it_goes_red_without_the_digest_of_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    def decode_unchecked(header: bytes, payload: bytes) -> Frame:
+        numbers = [int.from_bytes(header[at : at + 8], "little") for at in (8, 16)]
+        return Frame(numbers[0], numbers[1], 0, header[32:64], header[64:96], payload)
+
+    machine = small_store(settled=False)
+    chosen = [c for c in flips(machine) if "ring" in c[0]]
+    monkeypatch.setattr(ring, "decode_frame", decode_unchecked)
+    assert harm(machine, iter(random.Random(1).sample(chosen, 400)), Counter()) != []
+
+
+def test_it_goes_red_without_the_sums_of_manifest_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    def parse_unchecked(line: bytes) -> dict[str, object]:
+        return json.loads(line.rpartition(b',"sum":"')[0] + b"}")
+
+    machine = small_store(settled=True)
+    chosen = [c for c in flips(machine) if "manifest" in c[0]]
+    for module in (manifest, views):
+        monkeypatch.setattr(module, "parse_line", parse_unchecked)
+    assert harm(machine, iter(random.Random(1).sample(chosen, 100)), Counter()) != []

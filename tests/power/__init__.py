@@ -1,0 +1,1 @@
+"""Power cuts under a real file system."""

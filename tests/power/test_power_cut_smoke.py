@@ -1,0 +1,25 @@
+"""A few power cuts in every run where root may mount; elsewhere the harness says why it cannot."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+CUTS = 8
+SCRIPT = Path(__file__).with_name("power_cut.py")
+
+
+def test_a_few_power_cuts_lose_nothing_and_without_syncs_they_do(tmp_path: Path) -> None:
+    evidence = tmp_path / "power_cut.json"
+    command = [sys.executable, str(SCRIPT), "--cuts", str(CUTS), "--evidence", str(evidence)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if os.geteuid() != 0:
+        assert done.returncode == 2 and "root" in done.stderr
+        return
+    assert done.returncode == 0, done.stderr + done.stdout
+    result = json.loads(evidence.read_text())
+    assert result["violations"] == [] and result["control"]["red"]
+    assert result["counts"]["by_file_system"]["ext4"] == CUTS

@@ -1,0 +1,103 @@
+"""Opening: from a URL and settings to a service that works."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from holdfast import bootstrap
+from holdfast.adapters.filesystem.store import FilesystemStore
+from holdfast.adapters.memory import MemoryStore
+from holdfast.config import Config
+from holdfast.domain.errors import ConfigError, StoreNotFoundError
+from holdfast.domain.plain import TypeRegistry
+
+
+@dataclass
+class Point:
+    x: int
+
+
+def test_memory_is_opened_by_its_scheme() -> None:
+    assert isinstance(bootstrap.open_store(Config(store="memory:")), MemoryStore)
+
+
+@pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}"])
+def test_a_folder_is_opened_by_its_path_or_url(tmp_path: Path, form: str) -> None:
+    store = bootstrap.open_store(Config(store=form.format(tmp_path / "store")))
+    assert isinstance(store, FilesystemStore)
+    store.close()
+    assert (tmp_path / "store" / "holdfast.json").is_file()
+
+
+@pytest.mark.parametrize("url", ["carrier-pigeon://me:secret@host/x", "file:"])
+def test_an_unknown_scheme_names_the_known_ones_and_no_secret(url: str) -> None:
+    with pytest.raises(ConfigError, match="file") as caught:
+        bootstrap.open(url)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_store_that_is_not_there_is_not_created_unasked(tmp_path: Path) -> None:
+    with pytest.raises(StoreNotFoundError):
+        bootstrap.open(str(tmp_path / "none"), create=False)
+    assert not (tmp_path / "none").exists()
+
+
+def test_what_was_kept_is_there_after_reopening_even_to_read_only(tmp_path: Path) -> None:
+    url = str(tmp_path / "store")
+    with bootstrap.open(url) as service:
+        service.create_checkpoint("W", {"a": 1})
+    with bootstrap.open(url, read_only=True) as service:
+        assert service.restore_checkpoint("W@latest").context == {"a": 1}
+
+
+def test_settings_and_types_reach_the_service() -> None:
+    registry = TypeRegistry()
+    registry.register(Point)
+    with bootstrap.open("memory:", registry=registry, mode="performance", compression="none") as service:
+        service.create_checkpoint("W", {"p": Point(1)})
+        assert service.restore_checkpoint("W@1").context == {"p": Point(1)}
+        [keyframe] = service._engine.kit.store.keyframes("W")
+        assert keyframe.suffix == "msgpack"
+
+
+def test_a_whole_configuration_may_be_given_and_amended() -> None:
+    config = Config(store="memory:", limit_bytes=7, retain=False)
+    kit = bootstrap.open(config=config, limit_bytes=8)._engine.kit
+    assert (kit.limit_bytes, kit.retention) == (8, None)
+    with pytest.raises(ConfigError, match="colour"):
+        bootstrap.open(config=config, colour="red")
+    with pytest.raises(ConfigError, match="colour"):
+        bootstrap.open("memory:", colour="red")
+
+
+def test_the_environment_says_where_if_nobody_else_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOLDFAST_STORE", "memory:")
+    assert bootstrap.open()._engine.kit.store.url == "memory:"
+
+
+def test_coroutines_open_with_async_with_or_by_awaiting() -> None:
+    async def main() -> None:
+        async with bootstrap.open_async("memory:") as service:
+            assert (await service.create_checkpoint("W", {"a": 1})).sequence == 1
+        service = await bootstrap.open_async("memory:")
+        assert await service.load_latest("W") is None
+        await service.close()
+
+    asyncio.run(main())
+
+
+def test_nothing_is_opened_before_it_is_awaited(tmp_path: Path) -> None:
+    async def main() -> None:
+        opening = bootstrap.open_async(str(tmp_path / "none"), create=False)
+        with pytest.raises(StoreNotFoundError):
+            async with opening:
+                pass
+
+    asyncio.run(main())

@@ -1,0 +1,122 @@
+"""Configuration: where settings come from, which wins, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.config import Config, without_secrets
+from holdfast.domain.errors import ConfigError
+from holdfast.domain.retention import RetentionPolicy
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "holdfast.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_without_anything_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Config.load(env={}) == Config()
+    assert Config().store == ".holdfast"
+    assert Config().retention == RetentionPolicy()
+
+
+def test_an_argument_wins_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
+    path = write(tmp_path, 'store = "from-file"\nmode = "compliance"\nretain_count = 5\n')
+    env = {"HOLDFAST_STORE": "from-env", "HOLDFAST_RETAIN_COUNT": "6", "OTHER": "x"}
+    loaded = Config.load({"store": "from-argument", "mode": None}, env, path)
+    assert (loaded.store, loaded.mode, loaded.retain_count) == ("from-argument", "compliance", 6)
+
+
+def test_the_file_in_the_working_folder_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "background = false\n")
+    monkeypatch.chdir(tmp_path)
+    assert Config.load(env={}).background is False
+
+
+def test_the_environment_is_the_processes_own_unless_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOLDFAST_MODE", "performance")
+    assert Config.load().mode == "performance"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("retain", "false", False),
+        ("background", "ON", True),
+        ("limit_bytes", "1000", 1000),
+        ("compression_level", "-5", -5),
+        ("compression_level", "", None),
+        ("max_per_phase", "3", 3),
+    ],
+)
+def test_the_text_of_a_variable_is_read_as_what_the_setting_is(name: str, text: str, value: Any) -> None:
+    assert getattr(Config.load(env={f"HOLDFAST_{name.upper()}": text}, path=None), name) == value
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        {"HOLDFAST_LIMIT_BYTES": "many"},
+        {"HOLDFAST_RETAIN": "perhaps"},
+        {"HOLDFAST_COLOUR": "red"},
+        {"HOLDFAST_MODE": "fast"},
+        {"HOLDFAST_STORE": ""},
+    ],
+)
+def test_a_wrong_variable_is_refused(env: dict[str, str]) -> None:
+    with pytest.raises(ConfigError):
+        Config.load(env=env)
+
+
+@pytest.mark.parametrize(
+    "text", ["colour = 1", "store = 1", "retain = 1", "limit_bytes = true", "limit_bytes = -1", "= ="]
+)
+def test_a_wrong_file_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError):
+        Config.load(env={}, path=write(tmp_path, text))
+
+
+def test_an_unknown_setting_names_itself_its_place_and_the_known_ones(tmp_path: Path) -> None:
+    path = write(tmp_path, "colour = 1")
+    with pytest.raises(ConfigError, match=r"no setting colour.*holdfast\.toml.*cache_bytes"):
+        Config.load(env={}, path=path)
+    with pytest.raises(ConfigError, match="HOLDFAST_COLOUR"):
+        Config.load(env={"HOLDFAST_COLOUR": "1"})
+    with pytest.raises(ConfigError, match="the arguments"):
+        Config.load({"colour": 1}, {})
+
+
+def test_a_file_that_was_asked_for_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no such configuration file"):
+        Config.load(env={}, path=tmp_path / "missing.toml")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"compression": "rar"}, {"limit_bytes": "7"}, {"retain": 1}, {"cache_bytes": -1}]
+)
+def test_a_wrong_value_is_refused_however_it_comes(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        Config(**wrong)
+
+
+def test_nothing_is_removed_unasked_where_retention_is_off() -> None:
+    assert Config(retain=False).retention is None
+    assert Config(retain_count=3, max_per_phase=1).retention == RetentionPolicy(3, 30, 1)
+
+
+def test_secrets_are_never_shown() -> None:
+    url = "postgresql://me:secret@host/db?sslmode=require&password=secret&sslkey=secret"
+    assert "secret" not in without_secrets(url)
+    assert without_secrets(url) == "postgresql://***@host/db?sslmode=require&password=***&sslkey=***"
+    assert "secret" not in repr(Config(store=url)) + str(Config(store=url))
+    with pytest.raises(ConfigError) as caught:
+        Config.load({"store": url, "colour": 1}, {})
+    assert "secret" not in str(caught.value)
