@@ -11,6 +11,7 @@ from holdfast.adapters.formats import Formats
 from holdfast.application.records import (
     INLINE_BYTES_MAX,
     Opened,
+    all_operations,
     build,
     change_body,
     full_body,
@@ -103,6 +104,22 @@ def test_every_changed_or_missing_byte_is_noticed() -> None:
 def test_hashing_in_pieces_is_hashing(size: int) -> None:
     data = (bytes(range(251)) * (size // 251 + 1))[:size]
     assert sha256_of(data, b"more") == hashlib.sha256(data + b"more").hexdigest()
+
+
+def test_changes_are_cut_out_of_lines_only_where_that_is_safe() -> None:
+    one, two = [delta.set_value(["a"], {"ops": [1], "checksum": "x"})], [delta.set_value(["b"], ',"ops":')]
+    parent, chain = "p", []
+    for fields, body in (
+        ({"seq": 1}, full_body("ab" * 32)),
+        ({"seq": 2, "wf": ',"ops":'}, change_body(one, PLAIN)),
+        ({"seq": 3, "stage_state": {"x": 1, "ops": [7]}}, change_body(two, PLAIN)),
+        ({"seq": 4, "agent_state": {}}, change_body(one, Formats("cbor", "none"))),
+        ({"seq": 5}, change_body([], PLAIN)),
+    ):
+        data, checksum = build(fields, body, parent)
+        chain.append(open_record(data, parent, "W", 1))
+        parent = checksum
+    assert all_operations(chain, PLAIN, no_blob) == one + two + one
 
 
 @pytest.mark.parametrize("line", [b"[1]", b"7", b"null"])

@@ -121,7 +121,7 @@ def cut_once(image: Image, plans: list[Plan], told: Acknowledged, acks: int, *, 
     """Let the writers run for a while, cut the power, end the writers."""
     with image.mounted():
         disk = None if syncs else UnsyncedDisk(plans[0].root)
-        children = [start(lambda report, stop, plan=plan: _write(plan, report, stop, disk)) for plan in plans]
+        children = [start(_write, plan, disk) for plan in plans]
         for _ in range(acks):
             for child in children:
                 child.read_line()

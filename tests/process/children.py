@@ -21,7 +21,7 @@ from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.domain.record import Head
 from tests.process import commits
-from tests.process.child import Child, Report, must_stop, start
+from tests.process.child import Report, must_stop, start
 from tests.process.commits import Acknowledged
 from tests.process.disks import ForgetfulDisk, KillingDisk
 

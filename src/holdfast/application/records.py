@@ -20,6 +20,7 @@ INLINE_BYTES_MAX = 1024 * 1024
 _PIECE_BYTES = 2047
 _WORTH_LETTING_GO_BYTES = 256 * 1024
 
+_BEFORE_OPS = b',"ops":'
 _BEFORE_CHECKSUM = b',"checksum":"'
 _AFTER_CHECKSUM = b'"}\n'
 _CHECKSUM_BYTES = len("sha256:") + 64
@@ -64,7 +65,7 @@ def change_body(ops: Sequence[Operation], formats: Formats) -> Body:
     encoded = formats.encode(ops)
     is_json = encoded.encoding == "json" and encoded.compression == "none"
     if is_json and len(encoded.data) <= INLINE_BYTES_MAX:
-        return Body(b',"ops":' + encoded.data, encoded.raw_bytes)
+        return Body(_BEFORE_OPS + encoded.data, encoded.raw_bytes)
     about = {
         "encoding": encoded.encoding,
         "compression": encoded.compression,
@@ -102,12 +103,12 @@ def open_record(data: bytes, parent_checksum: str, workflow_id: str, sequence: i
     if (
         not start.endswith(_BEFORE_CHECKSUM)
         or data[end - 3 : end] != _AFTER_CHECKSUM
-        or _checksum(parent_checksum, start, payload).encode() != claimed
+        or _checksum(parent_checksum, start, payload) != (checksum := claimed.decode("latin-1"))
     ):
         raise ChecksumMismatchError(
             "the record is not the one that was committed", place=f"{workflow_id}@{sequence}", hint=_DOCTOR
         )
-    return Opened(data[:end], payload[:-1], claimed.decode())
+    return Opened(data[:end], payload[:-1], checksum)
 
 
 def read_fields(opened: Sequence[Opened]) -> list[dict[str, Any]]:
@@ -116,6 +117,34 @@ def read_fields(opened: Sequence[Opened]) -> list[dict[str, Any]]:
     if not all(isinstance(line, dict) for line in fields):
         raise CheckpointCorruptError("a record is not an object", hint=_DOCTOR)
     return list(fields)
+
+
+def all_operations(
+    opened: Sequence[Opened], formats: Formats, load_blob: Callable[[str], bytes]
+) -> list[Operation]:
+    """Answer the changes of verified records, in order; a record that has its state whole brings none."""
+    pieces = [_inline(record.line) for record in opened]
+    inline = iter(plainjson.loads(b"[" + b",".join(filter(None, pieces)) + b"]"))
+    ops: list[Operation] = []
+    for record, piece in zip(opened, pieces, strict=True):
+        if piece is not None:
+            ops += next(inline)
+            continue
+        [fields] = read_fields([record])
+        if "full" not in fields:
+            ops += operations(fields, record.payload, formats, load_blob)
+    return ops
+
+
+def _inline(line: bytes) -> bytes | None:
+    """Cut the operations out of a line where that is safe; decoding the rest would cost as much again.
+
+    Of the fields before them only the states of stage and agent can hold a key of the same name.
+    """
+    at = line.find(_BEFORE_OPS)
+    if at < 0 or line.find(b'_state":', 0, at) >= 0:
+        return None
+    return line[at + len(_BEFORE_OPS) : -_TAIL_BYTES - len(_BEFORE_CHECKSUM)]
 
 
 def operations(

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.application.keyframes import ReadKeyframe, read_keyframe
-from holdfast.application.records import Opened, open_record, operations, read_fields
+from holdfast.application.records import Opened, all_operations, open_record, read_fields
 from holdfast.domain import delta
-from holdfast.domain.delta import Operation
 from holdfast.domain.errors import (
     CheckpointCorruptError,
     CheckpointError,
@@ -110,10 +109,7 @@ class Restorer:
 
     def _apply(self, read: ReadKeyframe, chain: list[Opened], notes: tuple[str, ...]) -> Restored:
         load_blob = self._store.blob
-        ops: list[Operation] = []
-        for record, fields in zip(chain, read_fields(chain), strict=True):
-            if "full" not in fields:
-                ops += operations(fields, record.payload, self._formats, load_blob)
+        ops = all_operations(chain, self._formats, load_blob)
         tree: Any = delta.apply(ops, read.tree, load_blob)
         tagged = read.tagged or any(record.payload or b'"$hf"' in record.line for record in chain)
         if not isinstance(tree, dict):

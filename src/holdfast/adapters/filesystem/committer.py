@@ -271,9 +271,11 @@ class Committer:
     # -- derived objects and removal ---------------------------------------------------------
 
     def put_keyframe(self, workflow_id: str, keyframe: Keyframe) -> None:
-        """Write a keyframe file durably, then commit its sum."""
+        """Store a keyframe and its sum, and the sums of delta files that nobody will append to any more."""
         folder = layout.workflow_folder(workflow_id)
         sequence = keyframe.entry.sequence
+        # Hashed before the lock is taken: a sealed file does not change.
+        sums = self._sums_of_sealed(folder, self.views.manifest(workflow_id))
 
         def draft() -> list[Operation]:
             listed = self.views.manifest(workflow_id)
@@ -281,25 +283,31 @@ class Committer:
             if sequence in listed.keyframes or known is None or known.pruned:
                 return []
             draft = Draft(self.files, self._ends)
-            line = draft.add_keyframe(Keyframe(keyframe.entry, b""), folder)
+            line = draft.add_keyframe(Keyframe(keyframe.entry, data), folder)
             draft.add_manifest(workflow_id, folder, line)
-            self._seal_groups(draft, folder, listed)
+            for group, sha256 in sums.items():
+                if group in _sealed(listed):
+                    draft.add_sum(folder, sha256, layout.deltas_name(group))
             return draft.operations
 
         with Staging(self._disk) as staging:
-            staging.add(0, _keyframe_path(workflow_id, keyframe), keyframe.data)
-            staging.choose([0])
+            data = keyframe.data
+            if len(data) > self._frame_bytes_max // 2:
+                staging.add(0, _keyframe_path(workflow_id, keyframe), data)
+                staging.choose([0])
+                data = b""
             self._write(draft, _nothing, staging)
 
-    def _seal_groups(self, draft: Draft, folder: str, listed: Manifest) -> None:
-        """Sums of delta files that nobody will append to any more."""
-        groups = sorted({entry.group for entry in listed.entries.values() if not entry.pruned})
+    def _sums_of_sealed(self, folder: str, listed: Manifest) -> dict[int, str]:
+        """SHA-256 of delta files that are sealed and not summed yet, by group."""
         summed = self.files.read(layout.sums_path(folder)) or b""
-        for group in groups[:-1]:
+        sums = {}
+        for group in _sealed(listed):
             name = layout.deltas_name(group)
             data = None if name.encode() in summed else self.files.read(f"{folder}/{name}")
             if data is not None:
-                draft.add_sum(folder, hashlib.sha256(data).hexdigest(), name)
+                sums[group] = hashlib.sha256(data).hexdigest()
+        return sums
 
     def remove(self, workflow_id: str, removal: Removal) -> int:
         """Commit a removal; answers the bytes it gives back."""
@@ -319,6 +327,11 @@ class Committer:
 
 def _nothing() -> None:
     """Nothing more to do once the frame is appended."""
+
+
+def _sealed(listed: Manifest) -> list[int]:
+    """Groups before the newest: their delta files are complete."""
+    return sorted({entry.group for entry in listed.entries.values() if not entry.pruned})[:-1]
 
 
 def _keyframe_path(workflow_id: str, keyframe: Keyframe) -> str:

@@ -60,6 +60,9 @@ class Manifest:
     def last(self) -> Entry | None:
         return self.entries[next(reversed(self.entries))] if self.entries else None
 
+    def copy(self) -> Manifest:
+        return Manifest(self.workflow_id, dict(self.entries), dict(self.offsets), dict(self.keyframes))
+
     def remove(self, sequences: Iterable[int], groups: Iterable[int]) -> None:
         """Turn entries into tombstones and forget the keyframes of groups that went."""
         for sequence in sequences:
@@ -154,9 +157,12 @@ def tombstone(entry: Entry) -> Entry:
     )
 
 
-def parse(data: bytes) -> Manifest:
-    """Add up a manifest's lines; raises ManifestDamaged at the first wrong one."""
-    manifest = Manifest()
+def parse(data: bytes, before: Manifest | None = None) -> Manifest:
+    """Add up a manifest's lines, or those that follow `before`.
+
+    Raises ManifestDamaged at the first wrong one.
+    """
+    manifest = before.copy() if before else Manifest()
     if data and not data.endswith(b"\n"):
         raise ManifestDamaged("the last line is cut")
     fold(manifest, map(parse_line, data.splitlines(keepends=True)))

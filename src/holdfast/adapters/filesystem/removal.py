@@ -57,7 +57,7 @@ def _manifest_operation(
 
 def _without(listed: Manifest, removal: Removal) -> Manifest:
     """The manifest after the removal."""
-    kept = Manifest(listed.workflow_id, dict(listed.entries), listed.offsets, dict(listed.keyframes))
+    kept = listed.copy()
     kept.remove(removal.sequences, removal.groups)
     return kept
 

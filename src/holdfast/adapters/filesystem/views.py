@@ -62,6 +62,13 @@ class Views:
         except ManifestDamaged:
             return self.rebuilt(workflow_id)
 
+    def _continued(self, folder: str, data: bytes) -> Manifest:
+        """Parse a manifest; if it begins with what we know, only the lines after that."""
+        length, digest, known = self._manifests.get(folder, (0, b"", None))
+        if known is None or hashlib.sha256(data[:length]).digest() != digest:
+            return parse(data)
+        return known if len(data) == length else parse(data[length:], known)
+
     def unsound_manifest(self, workflow_id: str) -> bytes | None:
         """The bytes of a manifest that must be made anew (empty if it is missing), else None."""
         folder = layout.workflow_folder(workflow_id)
@@ -81,14 +88,10 @@ class Views:
             if any(layout.group_of(name) is not None for name in self._files.list_folder(folder)):
                 raise ManifestDamaged("the manifest is missing")
             return Manifest(workflow_id)
-        known = self._manifests.get(folder)
-        digest = hashlib.sha256(data).digest()
-        if known is not None and known[:2] == (len(data), digest):
-            return known[2]
-        manifest = parse(data)
+        manifest = self._continued(folder, data)
         if manifest.workflow_id != workflow_id:
             raise ManifestDamaged(f"the folder holds {manifest.workflow_id!r}")
-        self._manifests[folder] = (len(data), digest, manifest)
+        self._manifests[folder] = (len(data), hashlib.sha256(data).digest(), manifest)
         if len(self._manifests) > _REMEMBERED_MANIFESTS:
             self._manifests.popitem(last=False)
         return manifest
