@@ -141,6 +141,9 @@ def test_the_store_is_never_touched_by_the_loop_itself() -> None:
         for number in range(60):
             await service.create_checkpoint("W", {"n": number, "text": "x" * 900})
         await service.restore_checkpoint("W@30")
+        await service.fork_workflow("W@30", "V")
+        await service.append_event("U", "STEP")
+        await service.create_checkpoint("U", {"n": 1})
         assert loop_thread not in threads
 
     run(test, store)

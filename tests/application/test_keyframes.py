@@ -85,7 +85,7 @@ def test_a_person_finds_each_field_and_item_on_a_line_of_its_own() -> None:
     ],
 )
 def test_every_form_is_read_back(formats: Formats, suffix: str) -> None:
-    tree = {**TREE, "raw": b"\x00\n\xff" * 50}
+    tree = {**TREE, "raw": b"\x00\n\xff" * 50, "due": {"$hf": "date", "v": "2026-01-11"}}
     keyframe = build_keyframe(CAPTION, tree, ("c" * 64,), formats)
     assert keyframe.entry.suffix == suffix
     assert keyframe.entry.blobs == ("c" * 64,)
@@ -96,8 +96,9 @@ def test_every_form_is_read_back(formats: Formats, suffix: str) -> None:
     assert read.tagged
 
 
-def test_a_state_without_tags_says_so() -> None:
-    assert not read_keyframe(build_keyframe(CAPTION, TREE, (), PLAIN).data, PLAIN, "").tagged
+@pytest.mark.parametrize("formats", [PLAIN, Formats("msgpack", "zstd", 0)])
+def test_a_state_without_tags_says_so(formats: Formats) -> None:
+    assert not read_keyframe(build_keyframe(CAPTION, TREE, (), formats).data, PLAIN, "").tagged
 
 
 def test_the_first_keyframe_has_no_checksum_yet() -> None:

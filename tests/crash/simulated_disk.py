@@ -51,7 +51,7 @@ class SimulatedDisk(Disk):
         self._meanwhile: Callable[[], None] | None = None
 
     def before_sync(self, meanwhile: Callable[[], None]) -> None:
-        """Let something else happen once, when this process is about to sync a file."""
+        """Let something else happen once, when this process is about to sync and holds no lock."""
         self._meanwhile = meanwhile
 
     def kill(self) -> None:
@@ -151,8 +151,9 @@ class SimulatedDisk(Disk):
         self.machine.did(f"truncate to {size}")
 
     def _let_others_run(self) -> None:
-        meanwhile, self._meanwhile = self._meanwhile, None
-        if meanwhile is not None:
+        held = [h for holders in self.machine.locks.values() for h, shared in holders.items() if not shared]
+        if self._meanwhile is not None and not any(handle.owner is self for handle in held):
+            meanwhile, self._meanwhile = self._meanwhile, None
             meanwhile()
 
     def sync(self, handle: int) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.domain.errors import CheckpointConflictError, CheckpointError, CheckpointNotFoundError
 from holdfast.domain.record import Commit, Head, Removal, Transition
 from tests.crash.ledger import DAYS, Attempt, Ledger, make_event, make_keyframe, make_record, sha256
-from tests.crash.simulated_disk import SimulatedDisk
 
 RING_BYTES = 16 * 1024
 
@@ -25,10 +25,11 @@ LARGE_STATE = b'{"state": "' + b"x" * 9000 + b'"}\n'
 class Workload:
     """Runs the script and keeps the ledger. `door` gives each process its disk."""
 
-    door: Callable[[], SimulatedDisk]
+    door: Callable[[], Disk]
     ledger: Ledger = field(default_factory=Ledger)
     stores: dict[str, FilesystemStore] = field(default_factory=dict)
-    disks: dict[str, SimulatedDisk] = field(default_factory=dict)
+    #: Simulated or real; what only a simulated one can do is asked of that one only.
+    disks: dict[str, Any] = field(default_factory=dict)
     #: Called after every step, when what was acknowledged has just changed.
     after_step: Callable[[], None] = lambda: None
     errors: list[CheckpointError] = field(default_factory=list)

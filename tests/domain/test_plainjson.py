@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import struct
 from typing import Any
 
 import pytest
@@ -140,3 +141,9 @@ def test_the_slow_reader_agrees_with_the_fast_one(plain: Any) -> None:
     for _ in range(1_500):
         (back,) = back
     assert fingerprint(back) == fingerprint(plain)
+
+
+def test_every_nan_keeps_its_bits():
+    for bits in ("7ff8000000000000", "7ff8000000000001", "fff8000000000000", "7ff0000000000001"):
+        (value,) = struct.unpack(">d", bytes.fromhex(bits))
+        assert struct.pack(">d", loads(dumps([value]))[0]).hex() == bits

@@ -257,7 +257,7 @@ def rewritten(count: int) -> Iterator[dict[str, Any]]:
 
 
 SHAPES = [alternating, shrinking, sliding, resorted, rewritten]
-SIZES = [(20 * KB, 40), (1 * MB, 8)]
+SIZES = [(20 * KB, 40), (1 * MB, 5)]
 CAMPAIGN_SIZES = [*SIZES, (10 * MB, 6)]
 #: A line of a delta or keyframe is JSON, the sizes that the rule looks at are packed: a little smaller.
 JSON_FACTOR = 1.3

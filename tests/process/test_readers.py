@@ -56,7 +56,7 @@ def test_a_frame_that_its_dead_writer_never_published_does_not_blind_a_reader(
 def test_hazard_07_a_reader_beside_recycling_and_prunes_sees_no_half_line(
     fast_folder: Path, campaign: bool
 ) -> None:
-    rounds = 5000 if campaign else 150
+    rounds = 5000 if campaign else 80
     result = run("reading", "beside_prunes", root=str(fast_folder / "store"), rounds=rounds)
     keep("readers", "beside recycling and prunes", {"reads": result["reads"]}, result["violations"])
     assert result["violations"] == [] and result["reads"] == rounds

@@ -85,11 +85,13 @@ def test_a_dead_writers_unsynced_frame_does_not_hold_the_ring_for_ever(
     def die(*_: object) -> None:
         raise Death
 
-    with monkeypatch.context() as patch, pytest.raises(Death):
+    with monkeypatch.context() as patch:
         patch.setattr(Journal, "sync", die)
-        commit_one(dying, "WF-dead", pad_bytes=3000)
+        for number in range(3):
+            with pytest.raises(Death):
+                commit_one(dying, f"WF-dead-{number}", pad_bytes=3500)
     for _ in range(20):
-        commit_one(living, pad_bytes=2000)
+        commit_one(living, pad_bytes=3000)
     assert living.head("WF-0").sequence == 20
     living.close()
 

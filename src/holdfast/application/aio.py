@@ -107,8 +107,7 @@ class AsyncCheckpointService:
         check_workflow_id(workflow_id)
         if "parent_checkpoint_id" in options or "dependent_checkpoint_ids" in options:
             options = await self._run(engine.name_by_uuid, options)
-        if not engine.writer.bases.is_warm(workflow_id):
-            await self._run(engine.writer.warm, workflow_id)
+        await self._warm(workflow_id)
         command = engine.checkpoint_command(workflow_id, state, options)
         future: asyncio.Future[CheckpointID] = self._start(
             lambda on_done: engine.writer.create(command, on_done), wait=wait
@@ -164,6 +163,7 @@ class AsyncCheckpointService:
     async def fork_workflow(self, checkpoint_id: CheckpointName, new_workflow_id: str) -> CheckpointID:
         """Start a new workflow from the state of a checkpoint; answer its first checkpoint."""
         command = await self._run(self._engine.fork_command, checkpoint_id, new_workflow_id)
+        await self._warm(new_workflow_id)
         forked: CheckpointID = await self._landed(
             self._start(lambda on_done: self._engine.writer.create(command, on_done))
         )
@@ -214,6 +214,7 @@ class AsyncCheckpointService:
     ) -> Event | asyncio.Future[Event]:
         """Record one fact in a workflow's journal durably."""
         check_workflow_id(workflow_id)
+        await self._warm(workflow_id, is_head_enough=True)
         command = AppendEvent(workflow_id, type, data or {}, agent_id, step_id, parent_id, cp_seq, cost)
         future: asyncio.Future[Event] = self._start(
             lambda on_done: self._engine.writer.append(command, on_done), wait=wait
@@ -264,6 +265,12 @@ class AsyncCheckpointService:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    async def _warm(self, workflow_id: str, *, is_head_enough: bool = False) -> None:
+        """See to it that preparing a commit on the loop's thread need not read the store."""
+        writer = self._engine.writer
+        if not writer.bases.is_warm(workflow_id, is_head_enough=is_head_enough):
+            await self._run(writer.warm, workflow_id, is_head_enough=is_head_enough)
 
     def _start(self, submit: Callable[[OnDone], Ticket], *, wait: bool = True) -> asyncio.Future[Any]:
         """Queue a commit and answer a future of this loop for its result."""

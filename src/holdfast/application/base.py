@@ -98,17 +98,12 @@ class Bases:
             slot.users += 1
             return slot
 
-    def is_warm(self, workflow_id: str) -> bool:
-        """Tell whether a commit can be prepared without reading the store."""
+    def is_warm(self, workflow_id: str, *, is_head_enough: bool = False) -> bool:
+        """Tell whether a checkpoint, or just an event, can be prepared without reading the store."""
         with self._mutex:
             slot = self._slots.get(workflow_id)
             base = slot.base if slot is not None else None
-            return base is not None and base.sound
-
-    def forget(self, workflow_id: str) -> None:
-        """Make the next commit of a workflow start from what the store holds."""
-        with self.slot(workflow_id) as slot:
-            slot.base = None
+            return base is not None and base.sound and (is_head_enough or not base.is_stub)
 
     def put_back(self, slot: Slot) -> None:
         """Account for a slot after use; called by leaving it."""

@@ -10,7 +10,7 @@ from holdfast.domain import delta
 from holdfast.domain.align import Splice, align, common_ends
 from holdfast.domain.delta import Operation
 from holdfast.domain.msgpack import array_head, shape, text_of
-from holdfast.domain.plain import TAG
+from holdfast.domain.tree import TAG
 from holdfast.ports import Packer
 
 #: Tagged objects whose content is compared; of others the whole changes.

@@ -11,8 +11,9 @@ from holdfast.domain import plainjson
 from holdfast.domain.checkpoint import SCHEMA_VERSION
 from holdfast.domain.errors import CheckpointCorruptError, UnsupportedVersionError
 from holdfast.domain.lift import lift
-from holdfast.domain.plain import TAG, read_blob
+from holdfast.domain.plain import read_blob
 from holdfast.domain.record import Keyframe, KeyframeEntry
+from holdfast.domain.tree import TAG, has_tags
 from holdfast.ports import Formats
 
 SCHEMA = f"checkpoint-schema-v{SCHEMA_VERSION}"
@@ -58,6 +59,8 @@ def build_keyframe(
         data = _readable(caption, named, tree)
     else:
         about["raw_bytes"] = encoded.raw_bytes
+        # Bytes and odd numbers are tags only in JSON, and are native when they come back.
+        about["tagged"] = has_tags(tree)
         data = plainjson.dumps(_wrapping(caption, named, about)) + b"\n" + encoded.data
     entry = KeyframeEntry(caption.sequence, sha256_of(data), len(data), suffix, named)
     return Keyframe(entry, data)
@@ -99,7 +102,8 @@ def read_keyframe(data: bytes, formats: Formats, place: str) -> ReadKeyframe:
             whole = plainjson.loads(line)
             header = whole["header"]
             encoding = "json" if header["encoding"] == "utf-8" else header["encoding"]
-            tree, tagged = formats.decode(encoding, header["compression"], rest, header["raw_bytes"]), True
+            tree = formats.decode(encoding, header["compression"], rest, header["raw_bytes"])
+            tagged = header["tagged"]
         _check_schema(whole["$schema"], place)
         checksum = whole["header"]["checkpoint_id"].get("checksum", "")
     except (KeyError, TypeError, AttributeError) as fault:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.domain.msgpack import array_head, map_head, shape
-from holdfast.domain.plain import TAG
+from holdfast.domain.tree import TAG
 from holdfast.ports import Packer
 
 #: Leaves above this are split into parts.

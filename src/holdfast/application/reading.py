@@ -41,7 +41,7 @@ class Reader:
             warnings.warn(note, StoreDamageWarning, stacklevel=3)
         fields: Any = restored.tree
         if restored.tagged:
-            fields = self._kit.registry.revive(restored.tree, self._store.blob)
+            fields = self._kit.registry.revive(restored.tree, self._store.blob, owned=True)
         state = WorkflowState.from_fields(fields)
         state.checkpoint_id = str(found)
         return state

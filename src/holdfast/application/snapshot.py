@@ -14,7 +14,7 @@ from holdfast.application.nodes import ListNode, Node, NodeReader, ObjectNode, P
 from holdfast.domain import delta
 from holdfast.domain.delta import Operation
 from holdfast.domain.errors import UnstorableValueError, UnsupportedTypeError
-from holdfast.domain.plain import TAG
+from holdfast.domain.tree import TAG
 from holdfast.ports import Packer
 
 

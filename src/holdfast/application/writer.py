@@ -87,10 +87,10 @@ class Writer:
                 slot.base = None
         return PruneResult(removal.sequences, freed_bytes)
 
-    def warm(self, workflow_id: str) -> None:
-        """Read the base of a workflow if it is not remembered."""
+    def warm(self, workflow_id: str, *, is_head_enough: bool = False) -> None:
+        """Read what the next checkpoint, or just the next event, builds on if it is not remembered."""
         with self.bases.slot(workflow_id) as slot:
-            self._base(slot)
+            self._base(slot, is_head_enough=is_head_enough)
 
     def _append(
         self,

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from holdfast.domain.errors import CheckpointError, StateReconstructionError
-from holdfast.domain.plain import TAG, LoadBlob, read_blob
+from holdfast.domain.plain import LoadBlob, read_blob
+from holdfast.domain.tree import TAG
 
 Operation = dict[str, Any]
 #: Keys and indexes from the root of the state.

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from holdfast.domain.delta import Operation
-from holdfast.domain.plain import TAG, LoadBlob, read_blob
+from holdfast.domain.plain import LoadBlob, read_blob
+from holdfast.domain.tree import TAG
 
 LIFT_THRESHOLD_BYTES = 16 * 1024
 

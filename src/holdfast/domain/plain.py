@@ -26,8 +26,7 @@ from holdfast.domain.errors import (
     UnsupportedVersionError,
 )
 from holdfast.domain.kinds import Kind, custom, kind_of
-
-TAG = "$hf"
+from holdfast.domain.tree import TAG, copy_tree
 
 LoadBlob = Callable[[str], bytes]
 Tagged = dict[str, Any]
@@ -105,18 +104,19 @@ class TypeRegistry:
             )
         return writer(value)
 
-    def revive(self, plain: Any, load_blob: LoadBlob | None = None) -> Any:
-        """Turn a plain tree into the values it was made of. The tree is not changed.
+    def revive(self, plain: Any, load_blob: LoadBlob | None = None, *, owned: bool = False) -> Any:
+        """Turn a plain tree into the values it was made of.
 
         Args:
             plain: the tree.
             load_blob: gives the bytes of a blob by SHA-256; without it references to blobs are refused.
+            owned: the tree may be changed in place, which saves a copy of it.
 
         Raises:
             CheckpointSchemaError: a stored type is not registered, or its class has changed.
             CheckpointCorruptError: a tagged object is not one that Holdfast writes.
         """
-        root = [plain]
+        root = [plain] if owned else [copy_tree(plain)]
         todo: list[Any] = [root]
         tagged: list[tuple[Any, Any, Tagged]] = []
         while todo:
@@ -124,12 +124,10 @@ class TypeRegistry:
             for key, value in owner.items() if type(owner) is dict else enumerate(owner):
                 kind = type(value)
                 if kind is dict:
-                    owner[key] = value = value.copy()
                     if TAG in value:
                         tagged.append((owner, key, value))
                     todo.append(value)
                 elif kind is list:
-                    owner[key] = value = value.copy()
                     todo.append(value)
         # Inner tags were found after outer ones.
         for owner, key, value in reversed(tagged):

@@ -12,14 +12,16 @@ import json
 import json.decoder
 import math
 import re
+import struct
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from holdfast.domain.errors import CheckpointCorruptError, UnstorableValueError, UnsupportedTypeError
 from holdfast.domain.msgpack import DECODE_DEPTH, INT_MAX, INT_MIN, contains
-from holdfast.domain.plain import TAG
+from holdfast.domain.tree import TAG
 
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+_USUAL_NAN, _INFINITY, _MINUS_INFINITY = (struct.pack(">d", number) for number in _FLOATS.values())
 #: The scanner of the standard library: reads a string from after its quote, answers it and its end.
 _scan_string: Callable[[str, int, bool], tuple[str, int]] = vars(json.decoder)["scanstring"]
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -62,7 +64,7 @@ def loads(data: bytes, *, strict: bool = False) -> Any:
         return value
     except RecursionError:
         return _Reader(text).read()
-    except (ValueError, KeyError, TypeError, AttributeError) as fault:
+    except (ValueError, KeyError, TypeError, AttributeError, struct.error) as fault:
         raise CheckpointCorruptError(f"the stored JSON cannot be read ({fault})") from fault
 
 
@@ -81,10 +83,16 @@ def _native(value: Any) -> Any:
     raise UnsupportedTypeError(f"{type(value).__qualname__} is not part of a plain tree")
 
 
+def _odd_float(value: float) -> str:
+    """Name an infinity or NaN; a NaN that is not the usual one by its bits."""
+    bits = struct.pack(">d", value)
+    return str(value) if bits in (_USUAL_NAN, _INFINITY, _MINUS_INFINITY) else bits.hex()
+
+
 def _number(value: float) -> Any:
     """Tag a number that JSON cannot hold; leave others."""
     if type(value) is float and not math.isfinite(value):
-        return {TAG: "float", "v": str(value)}
+        return {TAG: "float", "v": _odd_float(value)}
     if type(value) is int and not INT_MIN <= value <= INT_MAX:
         return {TAG: "int", "v": hex(value)}
     return value
@@ -142,7 +150,10 @@ def _revive_native(tagged: dict[str, Any]) -> Any:
             return base64.b64decode(tagged["v"], validate=True)
         except binascii.Error as fault:
             raise CheckpointCorruptError(f"stored bytes are not base64 ({fault})") from fault
-    return _FLOATS[tagged["v"]] if what == "float" else tagged
+    if what == "float":
+        text = tagged["v"]
+        return _FLOATS[text] if text in _FLOATS else struct.unpack(">d", bytes.fromhex(text))[0]
+    return tagged
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> Any:

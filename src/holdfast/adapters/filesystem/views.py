@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import TypeVar
 
 from holdfast.adapters.filesystem import layout
@@ -272,8 +273,7 @@ def event_seq(line: bytes) -> int:
 
 def _without_gaps(lines: list[bytes]) -> bool:
     sequences = [event_seq(line) for line in lines]
-    steps = zip(sequences, sequences[1:], strict=False)
-    return all(line.endswith(b"\n") for line in lines) and all(b - a == 1 for a, b in steps)
+    return all(line.endswith(b"\n") for line in lines) and all(b - a == 1 for a, b in pairwise(sequences))
 
 
 def _named_in(line: bytes) -> str | None:

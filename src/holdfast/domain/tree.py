@@ -1,0 +1,34 @@
+"""Walking plain trees, at any depth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: The key that makes an object a tagged one.
+TAG = "$hf"
+
+
+def copy_tree(plain: Any) -> Any:
+    """Copy the objects and lists of a plain tree, at any depth."""
+    root = [plain]
+    todo: list[Any] = [root]
+    while todo:
+        owner = todo.pop()
+        for key, value in owner.items() if type(owner) is dict else enumerate(owner):
+            if type(value) is dict or type(value) is list:
+                owner[key] = value = value.copy()
+                todo.append(value)
+    return root[0]
+
+
+def has_tags(plain: Any) -> bool:
+    """Whether a plain tree holds a tagged object anywhere."""
+    todo: list[Any] = [plain]
+    while todo:
+        owner = todo.pop()
+        if type(owner) is dict:
+            if TAG in owner:
+                return True
+            owner = owner.values()
+        todo += [value for value in owner if type(value) is dict or type(value) is list]
+    return False
