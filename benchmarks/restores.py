@@ -7,10 +7,11 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import holdfast
 from benchmarks.holdfast_store import counted
-from benchmarks.measure import Row, interleaved, micros, p50, timed
+from benchmarks.measure import Row, interleaved, micros, p50
 from benchmarks.states import ChangingState
 from holdfast.adapters.codecs import codec
 from holdfast.domain.errors import StateSizeWarning
@@ -47,34 +48,32 @@ def _restore(folder: Path) -> list[Row]:
 
 def _codecs() -> list[Row]:
     fields = ChangingState("bench", 1_000_000).state.to_fields()
-    rows = []
-    for name, bar in (("json", 0.010), ("msgpack", 0.005), ("cbor", None)):
-        coder = codec(name)
-        data = coder.encode(fields)
-        (times,) = interleaved(20, lambda coder=coder: coder.encode(fields))  # type: ignore[misc]
-        (back,) = interleaved(20, lambda coder=coder, data=data: coder.decode(data))  # type: ignore[misc]
-        told = f"encode p50 {micros(p50(times))}, decode {micros(p50(back))}"
-        bar_text, held = (f"< {bar * 1e3:.0f} ms", p50(times) < bar) if bar else ("", None)
-        rows.append(Row("read", f"serializer {name}, 1 MB", told, bar_text, held))
-    return rows
+    bars = {"json": 0.010, "msgpack": 0.005}
+    return [_codec_row(name, fields, bars.get(name)) for name in ("json", "msgpack", "cbor")]
+
+
+def _codec_row(name: str, fields: dict[str, Any], bar: float | None) -> Row:
+    coder = codec(name)
+    data = coder.encode(fields)
+    encoding, decoding = interleaved(20, lambda: coder.encode(fields), lambda: coder.decode(data))
+    told = f"encode p50 {micros(p50(encoding))}, decode {micros(p50(decoding))}"
+    bar_text, held = (f"< {bar * 1e3:.0f} ms", p50(encoding) < bar) if bar else ("", None)
+    return Row("read", f"serializer {name}, 1 MB", told, bar_text, held)
 
 
 def _start_up() -> list[Row]:
-    python = sys.executable
-    bare = ["-c", "pass"]
-    commands = {"import holdfast": ["-c", "import holdfast"], "holdfast --help": ["-m", "holdfast", "--help"]}
-    rows = []
-    for name, arguments in commands.items():
-        times, nothing = interleaved(
-            15,
-            lambda a=arguments: _child(python, a),
-            lambda: _child(python, bare),  # type: ignore[misc]
-        )
-        told = f"p50 {micros(p50(times))} (python itself {micros(p50(nothing))})"
-        bar, held = ("< 150 ms", p50(times) < 0.15) if "help" in name else ("", None)
-        rows.append(Row("start", name, told, bar, held))
-    return rows
+    return [
+        _start_row("import holdfast", ["-c", "import holdfast"], None),
+        _start_row("holdfast --help", ["-m", "holdfast", "--help"], 0.15),
+    ]
 
 
-def _child(python: str, arguments: list[str]) -> float:
-    return timed(lambda: subprocess.run([python, *arguments], check=True, stdout=subprocess.DEVNULL))
+def _start_row(name: str, arguments: list[str], bar: float | None) -> Row:
+    times, nothing = interleaved(15, lambda: _child(arguments), lambda: _child(["-c", "pass"]))
+    told = f"p50 {micros(p50(times))} (python itself {micros(p50(nothing))})"
+    bar_text, held = (f"< {bar * 1e3:.0f} ms", p50(times) < bar) if bar else ("", None)
+    return Row("start", name, told, bar_text, held)
+
+
+def _child(arguments: list[str]) -> None:
+    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)

@@ -17,7 +17,7 @@ from tests.crash.explorer import Explorer
 def test_no_power_cut_loses_tears_or_invents_anything(ordered: bool, campaign: bool) -> None:
     explorer = Explorer(ordered, samples=3, repeat_every=10, nest_every=300)
     if campaign:
-        explorer = Explorer(ordered, samples=150, repeat_every=5, nest_every=50)
+        explorer = Explorer(ordered, samples=60, repeat_every=10, nest_every=100)
     explorer.run()
     name = "crash_states_ordered" if ordered else "crash_states_unordered"
     keep(name, explorer.counts, explorer.violations, campaign=campaign)

@@ -267,3 +267,11 @@ def test_it_goes_red_without_the_sums_of_manifest_lines(monkeypatch: pytest.Monk
     for module in (manifest, views):
         monkeypatch.setattr(module, "parse_line", parse_unchecked)
     assert any(harms(machine, random.Random(1).sample(chosen, 1000), Counter()))
+
+
+@pytest.mark.parametrize("name", ["manifest.jsonl", "events_2026-01-11.jsonl"])
+def test_a_file_that_became_empty_is_told(name: str) -> None:
+    machine = small_store(settled=True)
+    empty = [c for c in cuts(machine) if c[0].endswith(name) and c[1] == "cut at 0"]
+    assert empty
+    assert list(harms(machine, empty, Counter())) == []

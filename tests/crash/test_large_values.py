@@ -53,10 +53,12 @@ def test_a_large_blob_that_was_collected_and_stored_again_survives_a_power_cut()
     w = on(machine)
     blobs = {sha256(LARGE_BLOB): LARGE_BLOB}
     w.commit("A", w.draft("A", "WF-one", blobs=blobs))
-    w.commit("A", w.draft("A", "WF-one"))
+    w.commit("A", w.draft("A", "WF-one", group=2))
     w.store("A").settle()
-    w.remove("A", "WF-one", Removal((1,), (), 0, tuple(blobs)))
+    w.remove("A", "WF-one", Removal((1,), (1,), 0, tuple(blobs)))
+    # Applied and not settled: a recovery would carry the removal out again.
     w.store("A")._writer().settler.apply()
+    assert not w.store("A").has_blob(sha256(LARGE_BLOB))
     outcome = w.commit("A", w.draft("A", "WF-two", blobs=blobs))
     assert outcome == [None]
     for image in images(machine, random.Random(6), 20):

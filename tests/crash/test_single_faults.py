@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import random
 
 import pytest
 
+from holdfast.adapters.filesystem.ring import SLOT_BYTES
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.domain.errors import CheckpointError
 from tests.crash.explorer import images
@@ -168,3 +171,37 @@ def test_an_append_is_refused_while_frames_of_others_cannot_be_followed() -> Non
     ring.data[:] = before
     assert attempt(w, "A", "WF-two")
     assert differences(w.stores["A"], w.ledger) == []
+
+
+class TornSuperblocks(SimulatedDisk):
+    """Writes some superblocks only by half, and says that the disk is full."""
+
+    def __init__(self, machine: Machine, torn: set[int]) -> None:
+        super().__init__(machine)
+        self.torn = torn
+        self.written = 0
+
+    def write(self, handle: int, data: bytes | memoryview, offset: int) -> None:
+        if offset in (0, SLOT_BYTES) and bytes(data[:4]) == b"HFJS":
+            self.written += 1
+            if self.written in self.torn:
+                super().write(handle, data[:50], offset)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        super().write(handle, data, offset)
+
+
+@pytest.mark.parametrize("torn", [{3}, {4}, {5}, {4, 5}, {3, 4}, {4, 6}, {3, 4, 5, 6}])
+def test_superblocks_that_were_written_by_half_leave_the_last_durable_one_in_force(torn: set[int]) -> None:
+    machine = Machine()
+    w = Workload(lambda: TornSuperblocks(machine, torn))
+    for _ in range(3):
+        for _ in range(6):
+            attempt(w, "A", "WF-one")
+        try:
+            w.store("A").settle()
+        except CheckpointError:
+            assert w.disks["A"].written in torn
+        for image in images(machine, random.Random(5), 10):
+            sound(image, w.ledger)
+    w.disks["A"].kill()
+    sound(machine, w.ledger)

@@ -16,6 +16,7 @@ from holdfast.adapters.filesystem.settler import Settler
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.domain.errors import CheckpointWriteError
 from tests.process import commits
+from tests.process.forking import is_held
 
 
 class Death(BaseException):
@@ -167,3 +168,24 @@ def test_a_thread_whose_ring_was_replaced_before_its_sync_is_not_told_yes(
         commit_one(store)
     assert store.head("WF-0").sequence == 1 and store.head("WF-1").sequence == 1
     store.close()
+
+
+def test_a_second_opener_of_a_new_store_does_not_wipe_out_what_the_first_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between finding no shared page and writing an empty one nobody else may get through."""
+    root = str(tmp_path / "store")
+    FilesystemStore.open(root, background=False).close()
+    (tmp_path / "store" / "journal" / "shared").unlink()
+    size, held = Disk.size, []
+
+    def look_at_the_lock(disk: Disk, handle: int) -> int:
+        found = size(disk, handle)
+        if found == 0:
+            held.append(is_held(root, "shared"))
+        return found
+
+    monkeypatch.setattr(Disk, "size", look_at_the_lock)
+    FilesystemStore.open(root, background=False).close()
+    assert held == [True]
+    assert not is_held(root, "shared")

@@ -60,7 +60,8 @@ def test_what_was_not_settled_is_redone(disk):
 
 
 def test_nothing_is_redone_while_another_process_lives(disk):
-    first, redone = open_journal(disk), []
+    first = open_journal(disk)
+    redone: list = []
     commit(first)
     second = open_journal(disk, redone)
     assert redone == [] and second.token == first.token + 1

@@ -70,9 +70,12 @@ def test_after_a_failed_sync_the_files_are_written_again(moody, disk, monkeypatc
     disk.moody = False
     written: list[str] = []
     write = MoodyDisk.write
-    monkeypatch.setattr(
-        MoodyDisk, "write", lambda self, h, d, o: (written.append(self.names[h]), write(self, h, d, o))[1]
-    )
+
+    def watched(self, handle, data, offset):
+        written.append(self.names[handle])
+        write(self, handle, data, offset)
+
+    monkeypatch.setattr(MoodyDisk, "write", watched)
     moody.settle()
     assert any(name.endswith(".deltas.jsonl") for name in written)
 
@@ -80,6 +83,7 @@ def test_after_a_failed_sync_the_files_are_written_again(moody, disk, monkeypatc
 def test_the_thread_applies_and_settles_by_itself(root):
     store = FilesystemStore.open(str(root), journal_bytes=JOURNAL_BYTES)
     store.commit([commits.checkpoint("wf", store.head("wf"))])
+    assert store._committer is not None
     settler = store._committer.settler
     assert settler._thread is not None and settler._thread.is_alive()
     store.close()

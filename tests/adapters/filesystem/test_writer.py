@@ -29,6 +29,7 @@ def test_two_commits_of_one_group_follow_each_other(draft):
     standing = draft.add(first, Standing(Head()))
     second = commits.checkpoint("wf", standing.head)
     draft.add(second, standing)
+    assert first.record is not None
     deltas = [op for op in draft.operations if op.path.endswith(".deltas.jsonl")]
     assert [op.offset for op in deltas] == [0, len(first.record.data)]
 

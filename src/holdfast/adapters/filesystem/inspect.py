@@ -28,7 +28,7 @@ def _check_workflow(files: Files, views: Views, workflow_id: str) -> Iterator[Fi
     folder = layout.workflow_folder(workflow_id)
     path = layout.manifest_path(folder)
     try:
-        listed = parse(files.read(path) or b"")
+        listed = _listed(files, folder)
     except ManifestDamaged as error:
         yield Finding(path, f"{error}; it is a view and was rebuilt in memory", harm=False)
         listed = views.rebuilt(workflow_id)
@@ -58,6 +58,13 @@ def _check_sums(files: Files, folder: str, listed: Manifest) -> Iterator[Finding
             yield Finding(f"{folder}/{name}", "the bytes are not the ones that were sealed", harm=harm)
 
 
+def _listed(files: Files, folder: str) -> Manifest:
+    listed = parse(files.read(layout.manifest_path(folder)) or b"")
+    if not listed.workflow_id and any(layout.group_of(name) for name in files.list_folder(folder)):
+        raise ManifestDamaged("the manifest is missing")
+    return listed
+
+
 def _check_records(files: Files, folder: str, listed: Manifest) -> Iterator[Finding]:
     ends: dict[int, int] = {}
     for sequence, entry in listed.entries.items():
@@ -77,6 +84,9 @@ def _check_records(files: Files, folder: str, listed: Manifest) -> Iterator[Find
 def _check_events(files: Files, workflow_id: str, listed: Manifest) -> Iterator[Finding]:
     """Sequences without a hole, up to where the checkpoints say they went."""
     folder = layout.events_folder(workflow_id)
+    for name in files.list_folder(folder):
+        if name.startswith("events_") and not files.size(f"{folder}/{name}"):
+            yield Finding(f"{folder}/{name}", "the file is empty; removed events leave no file")
     last = 0
     for line in event_lines(files, folder):
         sequence = event_seq(line)

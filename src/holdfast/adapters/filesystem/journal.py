@@ -356,12 +356,13 @@ class Journal:
 
     def settle(self, settled: int, chain: bytes) -> None:
         """Recycle up to a position whose files are durable. For the one applier."""
-        try:
-            self.ring.settle(settled, chain)
-        except OSError:
-            # Its sync was everybody's: frames of others may be lost with it.
-            self.page.raise_mark(Page.POISONED, self.generation, 1)
-            raise
+        with self._syncing:
+            try:
+                self.ring.settle(settled, chain)
+            except OSError:
+                # Its sync was everybody's: frames of others may be lost with it.
+                self.page.raise_mark(Page.POISONED, self.generation, 1)
+                raise
         self.page.raise_mark(Page.SETTLED, self.generation, settled)
 
 
@@ -391,8 +392,11 @@ def _end_of(frames: list[Frame], block: Superblock) -> tuple[int, bytes]:
 def _open_page(disk: Disk) -> Page:
     handle = disk.open(PAGE_PATH, write=True, create=True)
     try:
+        # Of two that find no page, the slower one would wipe out what the faster one told by then.
+        disk.lock(handle)
         if disk.size(handle) < PAGE_BYTES:
             disk.write(handle, bytes(PAGE_BYTES), 0)
         return Page(disk.share(handle, PAGE_BYTES))
     finally:
+        disk.unlock(handle)
         disk.close(handle)
