@@ -275,3 +275,10 @@ def test_a_file_that_became_empty_is_told(name: str) -> None:
     empty = [c for c in cuts(machine) if c[0].endswith(name) and c[1] == "cut at 0"]
     assert empty
     assert list(harms(machine, empty, Counter())) == []
+
+
+def test_a_first_event_that_claims_to_be_number_zero_is_told() -> None:
+    machine = small_store(settled=True)
+    first = [c for c in flips(machine) if c[0].endswith("events_2026-01-11.jsonl") and c[1] == "bit 56"]
+    assert first
+    assert list(harms(machine, first, Counter())) == []

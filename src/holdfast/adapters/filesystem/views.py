@@ -268,7 +268,9 @@ UNKNOWN_EVENT = 1 << 62
 def event_seq(line: bytes) -> int:
     """Sequence of an event line, which begins with it; damaged lines count as wanted."""
     number = line[7 : line.find(b",", 7)]
-    return int(number) if line.startswith(b'{"seq":') and number.isdigit() else UNKNOWN_EVENT
+    is_number = line.startswith(b'{"seq":') and number.isdigit()
+    # Events are counted from 1.
+    return (is_number and int(number)) or UNKNOWN_EVENT
 
 
 def _without_gaps(lines: list[bytes]) -> bool:
