@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from tests.process.children import leftovers
 from tests.process.commits import Acknowledged, check_store
 
 JOURNAL_BYTES = 65536
+CONTROL_SECONDS = 20
 
 
 class LocklessDisk(Disk):
@@ -55,6 +57,9 @@ def _write_in_threads(report: Report, _: int, number: int, options: dict[str, An
     """One process of the crowd."""
     root = options["root"]
     disk = LocklessDisk(root) if options["lockless"] else None
+    if options["lockless"]:
+        # What they make of the store may keep a writer busy for ever, which is a failure as well.
+        signal.alarm(CONTROL_SECONDS)
     store = FilesystemStore.open(root, journal_bytes=JOURNAL_BYTES, disk=disk)
     errors: list[BaseException] = []
 

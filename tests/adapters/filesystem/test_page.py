@@ -19,7 +19,7 @@ def memory():
 
 def test_an_empty_page_says_nothing(memory):
     page = Page(memory)
-    assert page.tail() is None and page.mark(Page.DURABLE, 1) == 0
+    assert page.tail() is None and page.durable(1) == 0
 
 
 def test_the_last_published_tail_is_seen(memory):
@@ -43,12 +43,12 @@ def test_a_half_written_tail_leaves_the_one_before(memory):
 
 def test_marks_only_move_forward_and_belong_to_a_generation(memory):
     page = Page(memory)
-    page.raise_mark(Page.DURABLE, 1, 80)
-    page.raise_mark(Page.DURABLE, 1, 40)
-    assert page.mark(Page.DURABLE, 1) == 80
-    assert page.mark(Page.DURABLE, 2) == 0
+    page.raise_mark(Page.APPLIED, 1, 80)
+    page.raise_mark(Page.APPLIED, 1, 40)
+    assert page.mark(Page.APPLIED, 1) == 80
+    assert page.mark(Page.APPLIED, 2) == 0
     page.clear()
-    assert page.mark(Page.DURABLE, 1) == 0
+    assert page.mark(Page.APPLIED, 1) == 0
 
 
 def test_a_damaged_mark_counts_as_unset(memory):
@@ -57,3 +57,18 @@ def test_a_damaged_mark_counts_as_unset(memory):
     start = bytes(memory).find((80).to_bytes(8, "little"))
     memory[start] ^= 1
     assert page.mark(Page.APPLIED, 1) == 0
+
+
+def test_a_slow_writer_cannot_take_back_what_another_made_durable(memory):
+    slow, quick = Page(memory), Page(memory)
+    stale = bytes(memory)
+    quick.raise_durable(1, 200, token=2)
+    assert slow.durable(1) == 200
+    # The slow one compared before the quick one wrote, and writes now: only its own cell.
+    written = Memory(stale)
+    Page(written).raise_durable(1, 100, token=1)
+    for at, byte in enumerate(written):
+        if byte != stale[at]:
+            memory[at] = byte
+    assert slow.durable(1) == quick.durable(1) == 200
+    assert slow.durable(2) == 0

@@ -235,11 +235,13 @@ class Committer:
     def _repair(self, workflow_id: str) -> None:
         """Before lines are added to a manifest, make sure that it is whole: once per opening."""
         path = layout.manifest_path(layout.workflow_folder(workflow_id))
-        while (damaged := self.views.unsound_manifest(workflow_id)) is not None:
+        while self.views.unsound_manifest(workflow_id) is not None:
             self.settler.settle()
             with self._locked():
-                # The file may be replaced only while the journal holds nothing that would be redone on it.
-                if not self._overlay.of(path):
+                # Only under the lock it is certain that nobody is in the middle of a line. The file may be
+                # replaced only while the journal holds nothing that would be redone on it.
+                damaged = self.views.unsound_manifest(workflow_id)
+                if damaged is not None and not self._overlay.of(path):
                     quarantine.set_aside(self._disk, path, "the manifest was not what was written", damaged)
                     write_file(self._disk, path, self.views.rebuilt(workflow_id).lines())
                     self._forget()

@@ -83,7 +83,7 @@ class Journal:
 
     @property
     def durable(self) -> int:
-        return max(self.page.mark(Page.DURABLE, self.generation), self.ring.superblock.settled)
+        return max(self.page.durable(self.generation), self.ring.superblock.settled)
 
     # -- opening and closing -----------------------------------------------------------------
 
@@ -112,7 +112,7 @@ class Journal:
             self._disk.sync_folder(folder)
         try:
             block = ring.superblock
-            durable = self.page.mark(Page.DURABLE, block.generation)
+            durable = self.page.durable(block.generation)
             frames = list(ring.chained(block.settled, block.chain))
             end, chain = _end_of(frames, block)
             self.damage = self.damage or find_damage(ring, end, durable)
@@ -249,12 +249,12 @@ class Journal:
 
     def _carry_over(self, ring: Ring, generation: int) -> None:
         block = ring.superblock
-        durable = max(self.page.mark(Page.DURABLE, generation), block.settled)
+        durable = max(self.page.durable(generation), block.settled)
         frames = [f for f in ring.chained(block.settled, block.chain) if f.end <= durable]
         fresh = Superblock(generation + 1, 1, block.capacity, block.settled, block.chain)
         successor = Ring.create(self._disk, ring_path(fresh.generation), fresh, frames)
         end, chain = _end_of(frames, block)
-        self.page.raise_mark(Page.DURABLE, fresh.generation, end)
+        self.page.raise_durable(fresh.generation, end, self.token)
         self.page.raise_mark(Page.APPLIED, fresh.generation, self.page.mark(Page.APPLIED, generation))
         self.page.publish(fresh.generation, end, chain)
         self._disk.close(successor.handle)
@@ -328,7 +328,7 @@ class Journal:
             self._sync_or_poison(ring)
             if self.page.mark(Page.POISONED, generation):
                 raise JournalPoisoned("another writer's sync of the same journal failed")
-            self.page.raise_mark(Page.DURABLE, generation, end)
+            self.page.raise_durable(generation, end, self.token)
 
     def _sync_or_poison(self, ring: Ring) -> None:
         try:

@@ -10,6 +10,8 @@ from holdfast.adapters.filesystem.apply import merge
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Frame, Kind, Operation
 
+_READ_AGAIN_MAX = 100
+
 
 class Overlay:
     """Pending operations by file, oldest first, and the frames they came in."""
@@ -18,6 +20,7 @@ class Overlay:
         self._lock = threading.Lock()
         self._frames: deque[tuple[int, bytes, list[Operation]]] = deque()
         self._by_path: defaultdict[str, deque[Operation]] = defaultdict(deque)
+        self._drops = 0
 
     def add(self, frame: Frame, operations: list[Operation]) -> None:
         with self._lock:
@@ -28,6 +31,7 @@ class Overlay:
     def drop(self, through: int) -> None:
         """Forget frames that the files hold by now."""
         with self._lock:
+            self._drops += bool(self._frames and self._frames[0][0] <= through)
             while self._frames and self._frames[0][0] <= through:
                 for operation in self._frames.popleft()[2]:
                     pending = self._by_path[operation.path]
@@ -37,12 +41,18 @@ class Overlay:
 
     def clear(self) -> None:
         with self._lock:
+            self._drops += 1
             self._frames.clear()
             self._by_path.clear()
 
     def of(self, path: str) -> tuple[Operation, ...]:
         with self._lock:
             return tuple(self._by_path.get(path, ()))
+
+    def version(self, path: str) -> tuple[int, tuple[Operation, ...]]:
+        """What is pending for a file, and how often anything was dropped: equal while nothing moved."""
+        with self._lock:
+            return self._drops, tuple(self._by_path.get(path, ()))
 
     def paths(self) -> list[str]:
         with self._lock:
@@ -77,16 +87,23 @@ class Files:
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes | None:
         """Bytes of a file (all of them, or a range), or None if there is no such file."""
-        operations = self._overlay.of(path)
+        for _ in range(_READ_AGAIN_MAX):
+            version = self._overlay.version(path)
+            data = self._laid_over(version[1], path, offset, length)
+            # Committed and half applied while we read: on disk there may be part of a line.
+            if self._overlay.version(path) == version:
+                break
+        return data
+
+    def _laid_over(
+        self, operations: tuple[Operation, ...], path: str, offset: int, length: int | None
+    ) -> bytes | None:
         base = _last_whole(operations)
         if base is None:
-            data = self._read_disk(path, offset, length)
-            writes: Iterable[Operation] = operations
-        else:
-            whole = operations[base]
-            writes = operations[base + 1 :]
-            data = None if whole.kind is Kind.UNLINK else _cut(whole.data, offset, length)
-        return _lay_over(data, writes, offset, length)
+            return _lay_over(self._read_disk(path, offset, length), operations, offset, length)
+        whole = operations[base]
+        data = None if whole.kind is Kind.UNLINK else _cut(whole.data, offset, length)
+        return _lay_over(data, operations[base + 1 :], offset, length)
 
     def _read_disk(self, path: str, offset: int, length: int | None) -> bytes | None:
         try:

@@ -16,6 +16,8 @@ _TAIL_BYTES = 64
 _CELL = struct.Struct("<QQ")
 _CELL_BYTES = 24
 _CELLS_START = 2 * _TAIL_BYTES
+#: Writers sync without a lock, so what is durable has a cell for each of several: see `raise_durable`.
+_DURABLE_CELL, _DURABLE_CELLS = 8, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +34,18 @@ class Page:
     """Fields in shared memory. A process may die between any two stores: every field carries a checksum.
 
     Tails alternate between two slots and are written under the append lock. Cells are monotonic
-    marks, each true since the moment it was written, also after a power cut.
+    marks, each true since the moment it was written, also after a power cut. Each is written under a
+    lock, but for those that tell what is durable.
     """
 
-    DURABLE, APPLIED, SETTLED, POISONED, REDO, TOKENS = range(6)
+    APPLIED, SETTLED, POISONED, REDO, TOKENS = range(5)
 
     def __init__(self, shared: SharedPage) -> None:
         self._shared = shared
         # What was seen last, and what it meant: most looks find the same bytes again.
         self._tail_seen: tuple[bytes, Tail | None] = (b"", None)
         self._marks_seen: dict[int, tuple[bytes, int, int]] = {}
+        self._durable_seen: tuple[bytes, int, int] = (b"", 0, 0)
 
     def close(self) -> None:
         self._shared.close()
@@ -78,6 +82,23 @@ class Page:
             body = _CELL.pack(generation, value)
             start = _CELLS_START + cell * _CELL_BYTES
             self._shared[start : start + _CELL.size + 4] = body + _checksum(body)
+
+    def durable(self, generation: int) -> int:
+        """Up to where the journal is durable, as far as any writer has told."""
+        start = _CELLS_START + _DURABLE_CELL * _CELL_BYTES
+        raw = bytes(self._shared[start : start + _DURABLE_CELLS * _CELL_BYTES])
+        if (raw, generation) != self._durable_seen[:2]:
+            cells = range(_DURABLE_CELL, _DURABLE_CELL + _DURABLE_CELLS)
+            self._durable_seen = raw, generation, max(self.mark(cell, generation) for cell in cells)
+        return self._durable_seen[2]
+
+    def raise_durable(self, generation: int, value: int, token: int) -> None:
+        """Tell that a sync made the journal durable up to a position.
+
+        Comparing and writing is not one step: with one cell for all, a slow writer could put an older
+        value over a newer one. Writers are told apart by their token.
+        """
+        self.raise_mark(_DURABLE_CELL + token % _DURABLE_CELLS, generation, value)
 
     def clear(self) -> None:
         """Forget everything: the one process that has the store open starts over."""

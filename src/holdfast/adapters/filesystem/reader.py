@@ -102,7 +102,7 @@ class JournalReader:
             page = Page(_Still(self._disk.read(handle, PAGE_BYTES, 0).ljust(PAGE_BYTES, b"\0")))
         finally:
             self._disk.close(handle)
-        return page.mark(Page.DURABLE, ring.superblock.generation)
+        return page.durable(ring.superblock.generation)
 
     def close(self) -> None:
         if self.ring is not None:
