@@ -15,7 +15,7 @@ from benchmarks.raw import RawAppend, RawReplace
 from benchmarks.states import ChangingState, tasks_state
 from holdfast.domain.errors import StateSizeWarning
 
-ROUNDS = 400
+ROUNDS = 600
 SIZES = {"2 KB": 2_000, "20 KB": 20_000, "100 KB": 100_000, "1 MB": 1_000_000}
 
 
@@ -41,10 +41,12 @@ def _size(folder: Path, name: str, size: int) -> list[Row]:
         lambda: append(raw),
         lambda: replace(raw),
         before=changing.step,
+        block=20,
     )
-    syncs = (disk.syncs - before) / rounds
+    syncs = (disk.syncs - before) / len(ours)
     append.close()
     replace.close()
+    service.create_checkpoint("bench", changing.state)
     service.close()
     _read_back(folder, changing)
     ratio = p50(ours) / p50(appended)

@@ -52,16 +52,24 @@ def timed(call: Callable[[], Any]) -> float:
 
 
 def interleaved(
-    rounds: int, *calls: Callable[[], Any], before: Callable[[], Any] | None = None
+    rounds: int,
+    *calls: Callable[[], Any],
+    before: Callable[[], Any] | None = None,
+    block: int = 1,
 ) -> list[list[float]]:
-    """Time several calls in turns, so that what disturbs one disturbs all; `before` is not timed."""
+    """Time several calls in turns, so that what disturbs one disturbs all; `before` is not timed.
+
+    Args:
+        block: How often each call is made in a turn. Above 1 each meets warm caches, as in a loop of its own.
+    """
     times: list[list[float]] = [[] for _ in calls]
     gc.collect()
-    for _ in range(rounds):
-        if before is not None:
-            before()
+    for _ in range(rounds // block):
         for index, call in enumerate(calls):
-            times[index].append(timed(call))
+            for _ in range(block):
+                if before is not None:
+                    before()
+                times[index].append(timed(call))
     return times
 
 

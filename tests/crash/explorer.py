@@ -41,6 +41,8 @@ class Explorer:
     seed: int = 1
     #: Stop at the first violation: for the tests that break something on purpose.
     first_only: bool = False
+    #: Look only from this operation on.
+    first_operation: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     violations: list[str] = field(default_factory=list)
 
@@ -66,6 +68,8 @@ class Explorer:
 
     def look(self) -> None:
         """Cut the power now, in every way worth looking at."""
+        if len(self.machine.log) < self.first_operation:
+            return
         self.machine.on_operation = None
         for image in images(self.machine, self._rng, self.samples):
             digest = fingerprint(image, self.workload.ledger)

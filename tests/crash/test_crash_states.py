@@ -12,10 +12,12 @@ from holdfast.adapters.filesystem.ring import Ring
 from tests.crash.evidence import keep
 from tests.crash.explorer import Explorer
 
+NEVER = 10**9
+
 
 @pytest.mark.parametrize("ordered", [True, False], ids=["names in order", "any name may be missing"])
 def test_no_power_cut_loses_tears_or_invents_anything(ordered: bool, campaign: bool) -> None:
-    explorer = Explorer(ordered, samples=3, repeat_every=10, nest_every=300)
+    explorer = Explorer(ordered, samples=3, repeat_every=15, nest_every=400)
     if campaign:
         explorer = Explorer(ordered, samples=60, repeat_every=10, nest_every=100)
     explorer.run()
@@ -28,8 +30,9 @@ def test_no_power_cut_loses_tears_or_invents_anything(ordered: bool, campaign: b
 # -- the harness goes red when the protocol is broken --------------------------------------------
 
 
-def violations(samples: int = 2) -> list[str]:
-    explorer = Explorer(samples=samples, repeat_every=10**9, nest_every=10**9, first_only=True)
+def violations(samples: int = 2, first_operation: int = 0) -> list[str]:
+    explorer = Explorer(samples=samples, repeat_every=NEVER, nest_every=NEVER, first_only=True)
+    explorer.first_operation = first_operation
     explorer.run()
     return explorer.violations
 
@@ -68,7 +71,7 @@ def test_it_goes_red_when_the_settled_point_is_not_synced(monkeypatch: pytest.Mo
         self._disk.write(self.handle, self.superblock.encode(), 0)
 
     monkeypatch.setattr(Ring, "settle", settle_lightly)
-    assert violations(samples=4) != []
+    assert violations(samples=40, first_operation=250) != []
 
 
 def test_it_goes_red_when_a_commit_is_acknowledged_before_its_sync(

@@ -241,7 +241,7 @@ def test_damage_is_told_or_harmless(
     kind: Callable[[Machine], Iterator[tuple[str, str, Damaging]]], settled: bool, campaign: bool
 ) -> None:
     machine, counts = small_store(settled=settled), Counter[str]()
-    violations = list(harms(machine, sampled(kind(machine), campaign, 150), counts))
+    violations = list(harms(machine, sampled(kind(machine), campaign, 100), counts))
     name = f"{kind.__name__}_{'settled' if settled else 'journal'}"
     keep(name, counts, violations, campaign=campaign)
     assert violations == []

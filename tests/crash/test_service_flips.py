@@ -109,7 +109,7 @@ def test_a_damaged_store_never_gives_back_a_wrong_state(
 ) -> None:
     machine, truth = saved(settled=settled)
     everything, counts = list(kind(machine)), Counter[str]()
-    chosen = random.Random(17).sample(everything, min(len(everything), 20_000 if campaign else 80))
+    chosen = random.Random(17).sample(everything, min(len(everything), 20_000 if campaign else 50))
     violations = list(wrongs(machine, truth, chosen, counts))
     keep(
         f"service_{kind.__name__}_{'settled' if settled else 'journal'}",

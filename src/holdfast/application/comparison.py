@@ -80,13 +80,18 @@ class _Comparison:
         return self._set(new, path)
 
     def _small_objects(self, old: bytes, new: bytes, path: Path) -> _Change | None:
-        """Compare two small objects of the same keys whose changed members are texts or scalars.
-
-        The usual case, an edited message or task, without a node for each member; None for any other.
-        """
+        """Compare two small objects; None unless they are as `_members` wants them."""
         if not (_is_small_map(old) and _is_small_map(new)) or len(path) >= _COMPARED_LEVELS:
             return None
-        was, now = self._packer.unpack(old), self._packer.unpack(new)
+        return self._members(self._packer.unpack(old), self._packer.unpack(new), len(new), path)
+
+    def _members(
+        self, was: dict[str, Any], now: dict[str, Any], size_bytes: int, path: Path
+    ) -> _Change | None:
+        """Compare objects of the same keys that hold texts and scalars only; None for any other.
+
+        The usual case, an edited message or task, without a node for each member.
+        """
         if list(was) != list(now):
             return None
         parts = []
@@ -97,7 +102,7 @@ class _Comparison:
             if type(before) is not type(value) or before != value:
                 parts.append(_member(before, value, (*path, key)))
         change = _total(parts)
-        limit = len(new) + _READABLE_BYTES
+        limit = size_bytes + _READABLE_BYTES
         if change.weight <= limit or change.weight <= limit + _SET_BYTES + _path_bytes(path):
             return change
         return None
@@ -176,16 +181,45 @@ class _Comparison:
             items = self._packer.unpack(added)
             weight = _SPLICE_BYTES + _path_bytes(path) + len(added)
             return _Change([delta.splice(path, old.count, 0, items)], weight)
+        edited = self._edited(old, new, first, last, path)
+        if edited is not None:
+            return edited
         start, was, now, plain = self._items(old, new, first, last)
-        in_place = _in_place(was, now)
-        if in_place is not None:
-            return _total([self.nodes(was[at], now[at], (*path, start + at)) for at in in_place])
         parts, shift = [], 0
         for splice in align(was, now):
             gone = was[splice.at - shift : splice.at - shift + splice.remove]
             parts.append(self._splice(splice, start, gone, now, plain, path))
             shift += splice.stop - splice.start - splice.remove
         return _total(parts)
+
+    def _edited(self, old: ListNode, new: ListNode, first: int, last: int, path: Path) -> _Change | None:
+        """Compare items where they stand; None unless as many are there and most of them stayed the same."""
+        if old.count != new.count or old.step != new.step:
+            return None
+        parts = []
+        for chunk in range(first, last):
+            was, now = self._packer.unpack(old.chunks[chunk]), self._packer.unpack(new.chunks[chunk])
+            changed = _unequal(was, now)
+            if changed is None or (2 * len(changed) > len(now) and len(changed) > 1):
+                return None
+            patched = was.copy()
+            for at in changed:
+                patched[at] = now[at]
+            # Python calls 1 and True equal: only the bytes prove that the others are the same.
+            if self._packer.pack_plain(patched) != new.chunks[chunk]:
+                return None
+            start = chunk * new.step
+            parts += [self._item(was[at], now[at], (*path, start + at)) for at in changed]
+        return _total(parts)
+
+    def _item(self, was: Any, now: Any, path: Path) -> _Change:
+        """Compare one item of a list with the one in its place."""
+        packed = self._packer.pack_plain(now)
+        if type(was) is type(now) is dict and TAG not in now and TAG not in was:
+            change = self._members(was, now, len(packed), path)
+            if change is not None:
+                return change
+        return self.nodes(self._packer.pack_plain(was), packed, path)
 
     def _items(
         self, old: ListNode, new: ListNode, first: int, last: int
@@ -229,12 +263,12 @@ class _Comparison:
         return _Change([delta.splice(path, at, remove, plain)], weight)
 
 
-def _in_place(old: list[bytes], new: list[bytes]) -> list[int] | None:
-    """Name the items that changed where they stand; None if more did than stayed, or some came or went."""
-    if len(old) != len(new):
+def _unequal(old: list[Any], new: list[Any]) -> list[int] | None:
+    """Name the places where Python calls items unequal; None if they are nested too deep to tell."""
+    try:
+        return [at for at, item in enumerate(new) if item != old[at]]
+    except RecursionError:
         return None
-    changed = [at for at, item in enumerate(new) if item != old[at]]
-    return changed if 2 * len(changed) <= len(new) or len(changed) == 1 else None
 
 
 def _is_small_map(data: bytes) -> bool:

@@ -7,7 +7,7 @@ import errno
 import pytest
 
 from holdfast.adapters.filesystem.disk import Disk
-from holdfast.adapters.filesystem.frame import Kind, Operation
+from holdfast.adapters.filesystem.frame import Kind, Operation, encode_operations
 from holdfast.adapters.filesystem.journal import FOLDER, Journal, JournalPoisoned, generation_of, ring_path
 from holdfast.adapters.filesystem.ring import DATA_START, SLOT_BYTES
 
@@ -43,7 +43,7 @@ def write(data=b"x"):
 def commit(journal, data=b"x"):
     with journal.locked():
         journal.catch_up()
-        frame = journal.append(write(data))
+        frame = journal.append(encode_operations(write(data)))
     journal.sync(frame)
     return frame
 
@@ -96,7 +96,7 @@ def test_a_torn_tail_is_not_damage(disk):
     journal = open_journal(disk)
     kept = commit(journal)
     with journal.locked():
-        journal.append(write(b"never synced"))
+        journal.append(encode_operations(write(b"never synced")))
     disk.write(journal.ring.handle, bytes(64), DATA_START + kept.end + 40)
     journal.release()
     again = open_journal(disk)
@@ -135,10 +135,10 @@ def test_after_a_failed_sync_only_the_durable_goes_on_in_a_new_ring(disk):
 def test_who_waits_on_a_failed_sync_is_told_too(disk):
     one, two = open_journal(disk), open_journal(disk)
     with one.locked():
-        first = one.append(write(b"one"))
+        first = one.append(encode_operations(write(b"one")))
     with two.locked():
         two.catch_up()
-        second = two.append(write(b"two"))
+        second = two.append(encode_operations(write(b"two")))
     disk.fail_sync = True
     with pytest.raises(OSError):
         one.sync(first)
@@ -180,15 +180,15 @@ def test_a_sleeper_that_missed_a_lap_starts_at_the_settled_point(disk):
 
 def test_room_is_what_is_not_settled(disk):
     journal = open_journal(disk)
-    half = write(bytes(CAPACITY // 2))
+    half = CAPACITY // 2
     assert journal.room_for(half)
-    commit(journal, half[0].data)
+    commit(journal, bytes(half))
     assert not journal.room_for(half)
     frame = journal.frames_since_settled()[-1]
     journal.settle(frame.end, frame.digest)
     assert journal.room_for(half)
     with pytest.raises(OSError, match="journal_bytes"):
-        journal.room_for(write(bytes(CAPACITY)))
+        journal.room_for(CAPACITY)
     journal.release()
 
 

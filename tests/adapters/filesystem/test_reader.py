@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.adapters.filesystem.disk import Disk
-from holdfast.adapters.filesystem.frame import Kind, Operation
+from holdfast.adapters.filesystem.frame import Kind, Operation, encode_operations
 from holdfast.adapters.filesystem.journal import FOLDER, Journal, ring_path
 from holdfast.adapters.filesystem.reader import JournalReader
 from holdfast.adapters.filesystem.ring import DATA_START
@@ -38,7 +38,7 @@ def reader(disk):
 def commit(journal, data):
     with journal.locked():
         journal.catch_up()
-        frame = journal.append([Operation(Kind.WRITE, "f", 0, data)])
+        frame = journal.append(encode_operations([Operation(Kind.WRITE, "f", 0, data)]))
     journal.sync(frame)
     return frame
 

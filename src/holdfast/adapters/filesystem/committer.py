@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from holdfast.adapters.filesystem import layout, quarantine
 from holdfast.adapters.filesystem.disk import Disk
-from holdfast.adapters.filesystem.frame import Frame, Operation, frame_bytes
+from holdfast.adapters.filesystem.frame import Frame, Operation, encode_operations, frame_bytes
 from holdfast.adapters.filesystem.journal import Appended, Journal
 from holdfast.adapters.filesystem.manifest import Manifest
 from holdfast.adapters.filesystem.overlay import Files, Overlay
@@ -197,11 +197,13 @@ class Committer:
         while True:
             with self._locked():
                 operations = draft()
-                if not operations:
+                if not operations and not staging.is_chosen:
                     return
-                if self.journal.room_for(operations) and not staging.collides(self.journal.unsettled()):
+                payload = encode_operations(operations)
+                fits = self.journal.room_for(len(payload))
+                if fits and not staging.collides(self.journal.unsettled()):
                     staging.place()
-                    frame = self._append(operations)
+                    frame = self._append(operations, payload)
                     appended()
                     break
             self.settler.settle()
@@ -216,9 +218,9 @@ class Committer:
                 self.refresh()
                 yield
 
-    def _append(self, operations: list[Operation]) -> Appended:
+    def _append(self, operations: list[Operation], payload: bytes) -> Appended:
         with self._knowing_or_nothing():
-            frame = self.journal.append(operations)
+            frame = self.journal.append(payload)
             self._overlay.add(frame, operations)
             for operation in operations:
                 self._ends.note(operation)

@@ -73,11 +73,6 @@ def encode_operations(operations: list[Operation]) -> bytes:
     return b"".join(pieces)
 
 
-def operations_bytes(operations: list[Operation]) -> int:
-    """Bytes of the payload these make; paths are counted at their longest encoding."""
-    return sum(_OPERATION.size + 4 * len(o.path) + len(o.data) for o in operations)
-
-
 def decode_operations(payload: bytes) -> list[Operation]:
     operations = []
     position = 0

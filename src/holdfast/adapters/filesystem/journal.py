@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import takewhile
 
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import (
@@ -18,9 +19,7 @@ from holdfast.adapters.filesystem.frame import (
     Frame,
     Operation,
     encode_frame,
-    encode_operations,
     frame_bytes,
-    operations_bytes,
 )
 from holdfast.adapters.filesystem.page import PAGE_BYTES, Page
 from holdfast.adapters.filesystem.ring import Ring, Superblock
@@ -274,39 +273,36 @@ class Journal:
             # We slept while the ring was recycled: what we missed is in the files.
             forget = True
             self.ring.reread_superblock()
-            self.end, self.chain = self.ring.superblock.settled, self.ring.superblock.chain
+            self.rewind()
         # What a failed sync left behind is dropped at the next append: nobody should see it before.
         is_poisoned = self.page.mark(Page.POISONED, tail.generation)
         limit = min(tail.end, self.durable) if is_poisoned else tail.end
-        frames = []
-        for frame in self.ring.chained(self.end, self.chain):
-            if frame.end > limit:
-                break
-            frames.append(frame)
-            self.end, self.chain = frame.end, frame.digest
+        frames = list(takewhile(lambda frame: frame.end <= limit, self.ring.chained(self.end, self.chain)))
+        if frames:
+            self.end, self.chain = frames[-1].end, frames[-1].digest
         return forget, frames
 
     def rewind(self) -> None:
         """Read everything since the settled point again at the next look."""
         self.end, self.chain = self.ring.superblock.settled, self.ring.superblock.chain
 
-    def room_for(self, operations: list[Operation]) -> bool:
-        """Whether these fit without overwriting what is not settled."""
-        needed = frame_bytes(operations_bytes(operations))
+    def room_for(self, payload_bytes: int) -> bool:
+        """Whether so much fits without overwriting what is not settled."""
+        needed = frame_bytes(payload_bytes)
         if needed > self.ring.capacity:
             raise OSError(errno.EFBIG, "a commit larger than the journal; raise journal_bytes")
         return self.end + needed - self.settled <= self.ring.capacity
 
-    def append(self, operations: list[Operation]) -> Appended:
+    def append(self, payload: bytes) -> Appended:
         """Write one frame at the end and tell the others. Not yet durable. Needs the append lock."""
         tail = self.page.tail()
         if tail is None or tail.end != self.end:
             raise JournalPoisoned("frames of others cannot be read: appending now would overwrite them")
-        payload = encode_operations(operations)
-        data, digest = encode_frame(self.end, self.durable, self.token, self.chain, payload)
+        durable = self.durable
+        data, digest = encode_frame(self.end, durable, self.token, self.chain, payload)
         self.ring.write(data, self.end)
-        frame = Appended(self.end, self.durable, self.token, self.chain, digest, payload, self.ring)
-        self.end, self.chain = frame.end, digest
+        frame = Appended(self.end, durable, self.token, self.chain, digest, payload, self.ring)
+        self.end, self.chain = self.end + len(data), digest
         self.page.publish(self.generation, self.end, self.chain)
         return frame
 

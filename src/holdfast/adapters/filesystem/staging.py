@@ -42,6 +42,11 @@ class Staging:
         """Name the commits that are about to be appended; the others lost their race."""
         self._chosen = set(owners)
 
+    @property
+    def is_chosen(self) -> bool:
+        """Whether any file waits to be placed."""
+        return any(owner in self._chosen for owner, _, _ in self._staged)
+
     def collides(self, unsettled: Iterable[Operation]) -> bool:
         """Whether redoing what is not settled would touch a file that is to be placed."""
         paths = {path for owner, _, path in self._staged if owner in self._chosen}

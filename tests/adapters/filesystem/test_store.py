@@ -1,0 +1,110 @@
+"""The filesystem store: all of the conformance suite, and what only it promises."""
+
+from __future__ import annotations
+
+import stat
+
+import pytest
+
+from holdfast.adapters.filesystem.store import FilesystemStore
+from holdfast.conformance.store import StoreConformance
+from holdfast.domain.errors import (
+    StateTooLargeError,
+    StoreClosedError,
+    StoreDamageWarning,
+    StoreNotFoundError,
+    StoreReadOnlyError,
+)
+from holdfast.domain.record import Commit, Head
+from tests.adapters.filesystem import commits
+from tests.adapters.filesystem.conftest import JOURNAL_BYTES
+
+
+class TestFilesystemStore(StoreConformance):
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path):
+        self.root = str(tmp_path / "store")
+
+    def open_store(self):
+        return FilesystemStore.open(self.root, journal_bytes=JOURNAL_BYTES)
+
+    def reopen(self, store):
+        store.close()
+        return FilesystemStore.open(self.root, journal_bytes=JOURNAL_BYTES)
+
+
+def test_a_store_is_made_only_if_asked(tmp_path):
+    for options in ({"create": False}, {"read_only": True}):
+        with pytest.raises(StoreNotFoundError):
+            FilesystemStore.open(str(tmp_path / "none"), **options)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_read_only_opening_writes_nothing(store, fill, root):
+    fill("wf", 2)
+    before = {path: path.stat().st_mtime_ns for path in root.rglob("*")}
+    reader = FilesystemStore.open(str(root), read_only=True)
+    assert reader.read_only and reader.head("wf") == store.head("wf")
+    with pytest.raises(StoreReadOnlyError):
+        reader.commit([commits.checkpoint("wf", reader.head("wf"))])
+    with pytest.raises(StoreReadOnlyError):
+        reader.settle()
+    reader.close()
+    assert {path: path.stat().st_mtime_ns for path in root.rglob("*")} == before
+
+
+def test_everything_is_closed_to_others(store, fill, root):
+    fill("wf", 2)
+    store.settle()
+    for path in root.rglob("*"):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+
+
+def test_values_larger_than_the_journal_are_kept(store, root):
+    data = b"v" * (2 * JOURNAL_BYTES)
+    sha256 = commits.sha256(data)
+    assert store.commit([Commit("wf", Head(), blobs={sha256: data})]) == [None]
+    assert store.blob(sha256) == data
+
+
+def test_events_larger_than_the_journal_are_refused(store):
+    events = tuple(commits.event("wf", n + 1, data="x" * 1000) for n in range(2 * JOURNAL_BYTES // 1000))
+    with pytest.raises(StateTooLargeError, match="journal_bytes"):
+        store.commit([Commit("wf", Head(), events=events)])
+    assert store.head("wf") == Head()
+
+
+def test_more_than_the_ring_holds_goes_through_it(store, fill):
+    head = fill("wf", 400, pad="x" * 500)
+    assert store.head("wf") == head and len(list(store.records("wf", 1, 400))) == 400
+
+
+def test_damage_in_the_journal_is_told_and_kept(store, fill, root):
+    fill("wf", 3)
+    committer = store._committer
+    assert committer is not None
+    ring = root / committer.journal.ring.path
+    copy = ring.read_bytes()
+    store.close()
+    broken = bytearray(copy)
+    broken[8192 + 200] ^= 1
+    ring.write_bytes(bytes(broken))
+    with pytest.warns(StoreDamageWarning, match="quarantine"):
+        again = FilesystemStore.open(str(root), journal_bytes=JOURNAL_BYTES, background=False)
+    assert any("journal" in finding.place for finding in again.check())
+    assert len(list(again.records("wf", 1, 3))) == 3
+    again.close()
+
+
+def test_a_closed_store_says_so(store):
+    store.close()
+    store.close()
+    with pytest.raises(StoreClosedError):
+        store.head("wf")
+
+
+def test_stats_tell_what_is_pending(store, fill):
+    fill("wf", 2)
+    assert store.stats()["pending_bytes"] > 0
+    store.settle()
+    assert store.stats()["pending_bytes"] == 0
