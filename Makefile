@@ -25,7 +25,7 @@ $(READY): pyproject.toml
 	@touch $@
 
 test: lint  ## Everything a change must pass: lint, types, walls, tests, coverage, no unlisted skips.
-	$(BIN)/python -m pytest -q --cov --cov-report=term
+	$(BIN)/python -m pytest -q --numprocesses=2 --dist=loadfile --cov --cov-report=term
 
 lint: $(READY)
 	$(BIN)/ruff check --quiet .

@@ -13,8 +13,9 @@ from holdfast.adapters.filesystem.journal import FOLDER, Journal
 from holdfast.adapters.filesystem.overlay import Overlay
 from holdfast.adapters.filesystem.page import Page
 
-#: How long commits may gather before they are written to the files together.
-BATCH_SECONDS = 0.05
+#: How long commits may gather before they are written to the files together: opening a file costs more
+#: than writing to it, and readers see what is pending anyway.
+BATCH_SECONDS = 0.25
 #: How long nothing must happen before the journal is settled although it has room.
 IDLE_SECONDS = 0.5
 
@@ -30,6 +31,7 @@ class Settler:
         self._lock = disk.open(f"{FOLDER}/applier", write=True, create=True)
         self._mutex = threading.Lock()
         self._wake = threading.Event()
+        self._hurry = threading.Event()
         self._stopping = False
         self._thread: threading.Thread | None = None
         self.error: Exception | None = None
@@ -41,24 +43,30 @@ class Settler:
             self._thread.start()
         if not self._wake.is_set():
             self._wake.set()
+        if self._used > self._journal.ring.capacity // 2:
+            self._hurry.set()
+
+    @property
+    def _used(self) -> int:
+        """Journal bytes that are not settled."""
+        return self._journal.end - self._journal.settled
 
     def _run(self) -> None:
-        pause = threading.Event()
         while True:
-            idle = not self._wake.wait(IDLE_SECONDS)
+            idle = not self._wake.wait(IDLE_SECONDS if self._used else None)
             if self._stopping:
                 return
             self._wake.clear()
             if not idle:
-                pause.wait(BATCH_SECONDS)
+                self._hurry.wait(BATCH_SECONDS)
+                self._hurry.clear()
             self._try(idle=idle)
 
     def _try(self, *, idle: bool) -> None:
         """One round; a fault is remembered and tried again, the journal still holds everything."""
         try:
             self.apply()
-            used = self._journal.end - self._journal.settled
-            if used and (idle or used > self._journal.ring.capacity // 2):
+            if self._used and (idle or self._used > self._journal.ring.capacity // 2):
                 self.settle()
             self.error = None
         except Exception as error:
@@ -131,6 +139,7 @@ class Settler:
         """End the thread; what it did not get to is in the journal."""
         self._stopping = True
         self._wake.set()
+        self._hurry.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
 
