@@ -136,6 +136,8 @@ def orphan(options: dict[str, Any]) -> list[str]:
         store = FilesystemStore.open(root, journal_bytes=65536, disk=disk, background=False)
         _commit_some(store, "WF-0", 1, report)
         idle = start(_wait_for, reading)
+        # Only when it runs has it let go of what it inherited.
+        idle.read_line()
         report.say("idle", "WF-0", idle.pid)
         disk.kill_at(disk.count + 1)
         _commit_some(store, "WF-0", 1, report)
@@ -153,7 +155,8 @@ def orphan(options: dict[str, Any]) -> list[str]:
     return found
 
 
-def _wait_for(_: Report, __: int, handle: int) -> None:
+def _wait_for(report: Report, _: int, handle: int) -> None:
+    report.say("idle", "WF-0", 0)
     os.read(handle, 1)
 
 
