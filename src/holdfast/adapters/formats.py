@@ -31,6 +31,10 @@ class Encoded:
         return self.encoding + compressors.SUFFIXES[self.compression]
 
 
+#: What saves less stays as it is: every restore would pay for it, and nobody could read it with `cat`.
+WORTHWHILE_RATIO = 2 / 3
+
+
 class Formats:
     """Writes payloads one way and reads them every way."""
 
@@ -66,11 +70,11 @@ class Formats:
         self._limit_bytes = limit_bytes
 
     def encode(self, plain: Any) -> Encoded:
-        """Encode a plain tree, and compress it if it is large and becomes smaller."""
+        """Encode a plain tree, and compress it if it is large and that pays."""
         raw = self._codecs[self._encoding].encode(plain)
         if self._compression != "none" and len(raw) >= self._threshold_bytes:
             data = compressors.compress(self._compression, raw, self._level)
-            if len(data) < len(raw):
+            if len(data) <= len(raw) * WORTHWHILE_RATIO:
                 return Encoded(self._encoding, self._compression, data, len(raw))
         return Encoded(self._encoding, "none", raw, len(raw))
 

@@ -94,11 +94,11 @@ def read_keyframe(data: bytes, formats: Formats, place: str) -> ReadKeyframe:
         UnsupportedVersionError: if a newer Holdfast wrote it.
     """
     try:
-        line, _, rest = data.partition(b"\n")
-        if line == b"{":
+        if data.startswith(b"{\n"):
             whole = plainjson.loads(data)
             tree, tagged = whole["state"], b'"$hf"' in data
         else:
+            line, _, rest = data.partition(b"\n")
             whole = plainjson.loads(line)
             header = whole["header"]
             encoding = "json" if header["encoding"] == "utf-8" else header["encoding"]
