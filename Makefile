@@ -49,7 +49,7 @@ campaign: $(READY)
 
 # Cuts the power under a real file system on a virtual device, which only root may set up.
 power-cut: $(READY)
-	$(AS_ROOT) $(BIN)/python tests/power/power_cut.py
+	$(AS_ROOT) $(BIN)/python -m tests.power.power_cut
 
 clean:
 	rm -rf build dist htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage .coverage.*

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from holdfast.adapters.memory import MemoryStore
-from holdfast.conformance.history import History, Opening, blob_name, head_after, make_keyframe, raises
+from holdfast.conformance.history import History, Opening, blob_name, make_keyframe, raises
 from holdfast.domain.event import decode_event
 from holdfast.domain.record import GENESIS, Head
 
@@ -16,7 +16,7 @@ def test_each_commit_builds_on_the_one_before() -> None:
     history = History(MemoryStore())
     first, second = history.commit(text="one"), history.commit(text="two", phase=3)
     assert first.record is not None and second.record is not None
-    assert second.expected == head_after(first)
+    assert second.expected == first.head
     assert decode_event(first.events[0].data, GENESIS).seq == 1
     assert decode_event(second.events[0].data, first.events[0].hash).seq == 2
     line = json.loads(second.record.data)
@@ -28,7 +28,7 @@ def test_a_commit_of_events_alone_keeps_the_checkpoint_head() -> None:
     history = History(MemoryStore())
     history.commit(is_checkpoint=False)
     assert (history.head.sequence, history.head.event_seq) == (0, 1)
-    assert head_after(history.draft(is_checkpoint=False)).checksum == Head().checksum
+    assert history.draft(is_checkpoint=False).head.checksum == Head().checksum
 
 
 def test_keyframes_and_blobs_are_named_by_their_bytes() -> None:

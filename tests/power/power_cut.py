@@ -24,15 +24,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent.parent.parent
-sys.path.insert(0, str(ROOT))
+from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.store import FilesystemStore
+from tests.process import commits
+from tests.process.child import Report, start
+from tests.process.children import Plan, write_until_killed
+from tests.process.commits import Acknowledged
 
-from holdfast.adapters.filesystem.disk import Disk  # noqa: E402 - run as a script, from anywhere
-from holdfast.adapters.filesystem.store import FilesystemStore  # noqa: E402
-from tests.process import commits  # noqa: E402
-from tests.process.child import Report, start  # noqa: E402
-from tests.process.children import Plan, write_until_killed  # noqa: E402
-from tests.process.commits import Acknowledged  # noqa: E402
+ROOT = Path(__file__).parent.parent.parent
 
 EVIDENCE = ROOT / "build" / "evidence" / "power_cut.json"
 IMAGE_BYTES = 96 * 1024 * 1024

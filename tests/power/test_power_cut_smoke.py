@@ -9,13 +9,14 @@ import sys
 from pathlib import Path
 
 CUTS = 8
-SCRIPT = Path(__file__).with_name("power_cut.py")
+ROOT = Path(__file__).parent.parent.parent
 
 
 def test_a_few_power_cuts_lose_nothing_and_without_syncs_they_do(tmp_path: Path) -> None:
     evidence = tmp_path / "power_cut.json"
-    command = [sys.executable, str(SCRIPT), "--cuts", str(CUTS), "--evidence", str(evidence)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    module = "tests.power.power_cut"
+    command = [sys.executable, "-m", module, "--cuts", str(CUTS), "--evidence", str(evidence)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     if os.geteuid() != 0:
         assert done.returncode == 2 and "root" in done.stderr
         return

@@ -105,7 +105,7 @@ def commit_next(
 ) -> Head:
     """One commit, then the acknowledgement (or before it, for a negative control)."""
     commit = commits.make_commit(head, workflow_id, pad_bytes=pad_bytes, writer=writer)
-    head = commits.head_after(commit)
+    head = commit.head
     if early:
         report.say("ack", workflow_id, head.sequence, head.checksum)
     (outcome,) = store.commit([commit])

@@ -77,12 +77,6 @@ def _events(head: Head, workflow_id: str, sequence: int, timestamp: str) -> tupl
     return tuple(events)
 
 
-def head_after(commit: Commit) -> Head:
-    assert commit.record is not None
-    entry, last = commit.record.entry, commit.events[-1]
-    return Head(entry.sequence, entry.checksum, last.seq, last.hash)
-
-
 def make_keyframe(sequence: int, size_bytes: int = 3000) -> Keyframe:
     data = json.dumps({"state": sequence, "pad": "k" * size_bytes}).encode() + b"\n"
     return Keyframe(KeyframeEntry(sequence, hashlib.sha256(data).hexdigest(), len(data)), data)

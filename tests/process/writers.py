@@ -48,7 +48,7 @@ def _compete(store: FilesystemStore, workflow_id: str, count: int, writer: str, 
         elif outcome is not None:
             raise outcome
         else:
-            head = commits.head_after(commit)
+            head = commit.head
             report.say("ack", workflow_id, head.sequence, head.checksum)
             done += 1
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.domain.errors import (
-    CheckpointConflictError,
     CheckpointNotFoundError,
     ChecksumMismatchError,
     StoreClosedError,
@@ -202,12 +201,7 @@ class MemoryStore:
 
     def _refusal(self, commit: Commit, head: Head) -> Exception | None:
         if commit.expected != head:
-            return CheckpointConflictError(
-                f"the workflow stands at checkpoint {head.sequence} and event {head.event_seq}, "
-                f"not at {commit.expected.sequence} and {commit.expected.event_seq}",
-                place=commit.workflow_id,
-                hint="Somebody else committed first; read the latest state and try again.",
-            )
+            return commit.conflict(head)
         for sha256 in commit.needs:
             if sha256 not in self._blobs and sha256 not in commit.blobs:
                 return CheckpointNotFoundError(

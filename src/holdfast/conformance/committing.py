@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.conformance.history import History, Opening, blob_name, head_after, raises
+from holdfast.conformance.history import History, Opening, blob_name, raises
 from holdfast.domain.errors import CheckpointConflictError, CheckpointNotFoundError
 from holdfast.domain.record import Commit, Head, Transition
 
@@ -84,8 +84,8 @@ class Committing(Opening):
             assert outcomes[:3] == [None, None, None]
             assert isinstance(outcomes[3], CheckpointConflictError)
             assert isinstance(outcomes[4], CheckpointConflictError)
-            assert store.head("A") == head_after(second_a)
-            assert store.head("B") == head_after(first_b)
+            assert store.head("A") == second_a.head
+            assert store.head("B") == first_b.head
 
     def test_transitions_change_status_retries_and_pin_but_not_the_record(self) -> None:
         with self.opened() as store:

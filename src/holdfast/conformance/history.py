@@ -13,7 +13,6 @@ from holdfast.domain.record import (
     Commit,
     Entry,
     EventRecord,
-    Head,
     Keyframe,
     KeyframeEntry,
     Record,
@@ -75,7 +74,7 @@ class History:
 
     def follow(self, commit: Commit) -> None:
         """Build on a commit from now on."""
-        self.head = head_after(commit)
+        self.head = commit.head
         if commit.record is not None:
             self.records[commit.record.entry.sequence] = commit.record.data
 
@@ -122,17 +121,6 @@ def record_line(workflow_id: str, parent: str, entry: Entry, text: str) -> bytes
 def make_keyframe(sequence: int, data: bytes, blobs: tuple[str, ...] = ()) -> Keyframe:
     """Make a keyframe out of any bytes."""
     return Keyframe(KeyframeEntry(sequence, blob_name(data), len(data), "json", blobs), data)
-
-
-def head_after(commit: Commit) -> Head:
-    """Work out where a workflow stands after a commit."""
-    head, record, events = commit.expected, commit.record, commit.events
-    return Head(
-        record.entry.sequence if record else head.sequence,
-        record.entry.checksum if record else head.checksum,
-        events[-1].seq if events else head.event_seq,
-        events[-1].hash if events else head.event_hash,
-    )
 
 
 def raises(kind: type[Exception], call: Callable[[], Any]) -> Exception:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from holdfast.conformance.committing import Committing
-from holdfast.conformance.history import History, blob_name, head_after, make_keyframe, raises
+from holdfast.conformance.history import History, blob_name, make_keyframe, raises
 from holdfast.conformance.keeping import Keeping
 from holdfast.domain.errors import (
     CheckpointConflictError,
@@ -69,7 +69,7 @@ class StoreConformance(Committing, Keeping):
             for workflow_id, commit in kept.items():
                 assert commit.record is not None
                 assert list(store.records(workflow_id, 1, 1)) == [commit.record.data]
-                assert store.head(workflow_id) == head_after(commit)
+                assert store.head(workflow_id) == commit.head
 
     def test_several_threads_may_commit_at_once(self) -> None:
         with self.opened() as store:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from holdfast.domain.errors import CheckpointConflictError
+
 GENESIS = "GENESIS"
 
 
@@ -113,6 +115,27 @@ class Commit:
     blobs: dict[str, bytes] = field(default_factory=dict)
     #: Blobs that must already be there (found by `has_blob`): checked again under the commit lock.
     needs: tuple[str, ...] = ()
+
+    @property
+    def head(self) -> Head:
+        """Where the workflow stands once the commit is in."""
+        before, record, events = self.expected, self.record, self.events
+        return Head(
+            record.entry.sequence if record else before.sequence,
+            record.entry.checksum if record else before.checksum,
+            events[-1].seq if events else before.event_seq,
+            events[-1].hash if events else before.event_hash,
+        )
+
+    def conflict(self, head: Head) -> CheckpointConflictError:
+        """Say that the workflow stands elsewhere than the writer believed."""
+        believed = self.expected
+        return CheckpointConflictError(
+            f"expected checkpoint {believed.sequence} and event {believed.event_seq} to be the last, "
+            f"found {head.sequence} and {head.event_seq}",
+            place=self.workflow_id,
+            hint="Another writer was faster: load the latest state, apply your change to it, try again.",
+        )
 
 
 @dataclass(frozen=True, slots=True)

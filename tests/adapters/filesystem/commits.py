@@ -66,10 +66,3 @@ def checkpoint(workflow_id: str, head: Head, group: int = 1, **fields: Any) -> C
     )
     first = keyframe(1) if sequence == 1 else None
     return Commit(workflow_id, head, Record(entry, data), first, (event(workflow_id, head.event_seq + 1),))
-
-
-def after(commit: Commit) -> Head:
-    """Where the workflow stands once the commit is in."""
-    assert commit.record is not None
-    entry, last = commit.record.entry, commit.events[-1]
-    return Head(entry.sequence, entry.checksum, last.seq, last.hash)

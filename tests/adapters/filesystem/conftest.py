@@ -32,7 +32,7 @@ def fill(store):
         for _ in range(count):
             commit = commits.checkpoint(workflow_id, head, group, **fields)
             assert store.commit([commit]) == [None]
-            head = commits.after(commit)
+            head = commit.head
         return head
 
     return fill

@@ -84,7 +84,7 @@ def test_old_event_files_go_the_newest_stays(store, root):
         commit = commits.checkpoint("wf", head)
         commit = Commit("wf", head, commit.record, commit.keyframe, (event,))
         assert store.commit([commit]) == [None]
-        head = commits.after(commit)
+        head = commit.head
     store.remove("wf", Removal((1,), events_through=99))
     store.settle()
     assert [p.name for p in root.glob("events/*/wf/*")] == ["events_2026-01-12.jsonl"]

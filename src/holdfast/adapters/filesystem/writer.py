@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from holdfast.adapters.filesystem import layout, manifest
 from holdfast.adapters.filesystem.frame import Kind, Operation
 from holdfast.adapters.filesystem.overlay import Files
-from holdfast.domain.errors import CheckpointConflictError, CheckpointNotFoundError
+from holdfast.domain.errors import CheckpointNotFoundError
 from holdfast.domain.record import Commit, Head, Keyframe
 
 _REMEMBERED_FILES_MAX = 8192
@@ -69,13 +69,13 @@ class Draft:
     def add(self, commit: Commit, standing: Standing) -> Standing:
         """Take a commit into the group; answers where its workflow stands after it."""
         if commit.expected != standing.head:
-            raise conflict(commit, standing.head)
+            raise commit.conflict(standing.head)
         self._require(set(commit.needs).difference(commit.blobs))
         folder = layout.workflow_folder(commit.workflow_id)
         self._add_blobs(commit.blobs)
         self._add_manifest_lines(commit, folder)
         events_name = self._add_events(commit, standing.events_name)
-        return Standing(after(commit), events_name)
+        return Standing(commit.head, events_name)
 
     def _require(self, needs: set[str]) -> None:
         for sha256 in needs:
@@ -147,24 +147,3 @@ class Draft:
         self.operations.append(Operation(Kind.WRITE, path, offset, data))
         self._new_ends[path] = offset + len(data)
         return offset
-
-
-def after(commit: Commit) -> Head:
-    """The head once a commit is in."""
-    head, record, events = commit.expected, commit.record, commit.events
-    return Head(
-        record.entry.sequence if record else head.sequence,
-        record.entry.checksum if record else head.checksum,
-        events[-1].seq if events else head.event_seq,
-        events[-1].hash if events else head.event_hash,
-    )
-
-
-def conflict(commit: Commit, head: Head) -> CheckpointConflictError:
-    expected = commit.expected
-    return CheckpointConflictError(
-        f"expected checkpoint {expected.sequence} and event {expected.event_seq} to be the last, "
-        f"found {head.sequence} and {head.event_seq}",
-        place=commit.workflow_id,
-        hint="Another writer was faster: load the latest state, apply your change to it, try again.",
-    )
