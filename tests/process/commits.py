@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from holdfast.adapters.filesystem.store import FilesystemStore
+from holdfast.domain.errors import CheckpointError
 from holdfast.domain.record import (
     Commit,
     Entry,
@@ -197,6 +198,9 @@ def check_store(store: FilesystemStore, told: Acknowledged) -> list[str]:
     found = list(told.violations)
     workflows = set(store.workflows()) | set(told.commits)
     for workflow_id in sorted(workflows):
-        found += check_workflow(store, workflow_id, told)
+        try:
+            found += check_workflow(store, workflow_id, told)
+        except CheckpointError as error:
+            found.append(f"{workflow_id}: cannot be read: {error}")
     found += [f"{finding.place}: {finding.problem}" for finding in store.check()]
     return found
