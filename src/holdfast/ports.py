@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from holdfast.domain.record import Commit, Entry, Head, Keyframe, KeyframeEntry, Removal
+from holdfast.domain.record import Commit, Entry, Head, Keyframe, KeyframeEntry, Lease, Removal
 
 
 class Clock(Protocol):
@@ -112,9 +112,12 @@ class Store(Protocol):
     def commit(self, commits: Sequence[Commit]) -> list[Exception | None]:
         """Make all of the commits durable with one sync; answer one outcome each, in order.
 
-        None: durable. CheckpointConflictError: the expected head was not the head (earlier commits
-        of the same call count), nothing of that commit was kept, the others were. If durability
-        failed or is unknown, raises CheckpointWriteError and none may be counted on.
+        Whoever records anything records at least one event: the event's sequence is what two writers
+        race for. None: durable. CheckpointConflictError: the expected head was not the head (earlier
+        commits of the same call count), nothing of that commit was kept, the others were.
+        LeaseLostError: the token is not that of the workflow's last lease, or that one was released.
+        LeaseHeldError: no token, and a lease of the workflow is live. If durability failed or is
+        unknown, raises CheckpointWriteError and none may be counted on.
         """
 
     def head(self, workflow_id: str) -> Head:
@@ -166,6 +169,25 @@ class Store(Protocol):
 
         Durable and atomic: after a crash either all of it is visible or none.
         """
+
+    def acquire(self, workflow_id: str, owner: str, ttl_seconds: float) -> Lease:
+        """Take a workflow for an owner, durably, with a token above all before it.
+
+        An owner may take over from itself: its earlier lease is fenced off. One that has expired may be
+        taken by anybody. Raises LeaseHeldError while another's is live.
+        """
+
+    def renew(self, lease: Lease, ttl_seconds: float) -> Lease:
+        """Give a lease new time from now on, also if it has expired and nobody took it since.
+
+        Raises LeaseLostError if it was released or another was granted.
+        """
+
+    def release(self, lease: Lease) -> None:
+        """Give a workflow up; its token is worth nothing from now on. A lost lease is left as it is."""
+
+    def lease(self, workflow_id: str) -> Lease | None:
+        """The last lease granted and not released, expired or not."""
 
     def check(self) -> Iterator[Finding]:
         """Look at everything the store keeps about itself; nothing yielded means nothing found."""

@@ -36,6 +36,8 @@ EXIT_OF_ERROR: Mapping[str, Exit] = {
     "atomic_rename_failed": Exit.UNEXPECTED,
     # Somebody else writes at this moment: the remedy is that of a lock, to try again.
     "checkpoint_conflict": Exit.LOCKED,
+    "lease_held": Exit.LOCKED,
+    "lease_lost": Exit.LOCKED,
     "state_too_large": Exit.UNEXPECTED,
     "unsupported_type": Exit.UNEXPECTED,
     "unstorable_value": Exit.UNEXPECTED,

@@ -6,6 +6,8 @@ CheckpointError
 |   |-- PermissionDeniedError
 |   |-- AtomicRenameFailedError
 |   |-- CheckpointConflictError
+|   |   |-- LeaseHeldError
+|   |   `-- LeaseLostError
 |   |-- StateTooLargeError
 |   |-- UnsupportedTypeError
 |   |-- UnstorableValueError
@@ -89,6 +91,18 @@ class CheckpointConflictError(CheckpointWriteError):
     """Somebody else committed to the same workflow first."""
 
     code = "checkpoint_conflict"
+
+
+class LeaseHeldError(CheckpointConflictError):
+    """Another owner has the workflow for itself at the moment."""
+
+    code = "lease_held"
+
+
+class LeaseLostError(CheckpointConflictError):
+    """The lease that was shown is not the workflow's any more: it was released, or another owner took over."""
+
+    code = "lease_lost"
 
 
 class StateTooLargeError(CheckpointWriteError):

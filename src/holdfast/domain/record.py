@@ -55,7 +55,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A checkpoint as committed: its listing entry and the exact bytes that were hashed."""
+    """A checkpoint as committed: its listing entry and the exact bytes that were hashed.
+
+    A copy of a store also brings tombstones: then the entry is `pruned`, and where the group of the
+    checkpoint is gone too there are no bytes.
+    """
 
     entry: Entry
     data: bytes
@@ -100,6 +104,20 @@ class Transition:
 
 
 @dataclass(frozen=True, slots=True)
+class Lease:
+    """A workflow that one owner has for itself until a moment, and the token that proves it."""
+
+    workflow_id: str
+    owner: str
+    #: Higher with each lease of the workflow that is granted, never used twice.
+    token: int
+    #: By the clock of the store.
+    expires_at: str
+    #: Whether it had not expired when the store answered.
+    is_live: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """Everything one call records. It becomes durable as a whole, or not at all."""
 
@@ -115,6 +133,8 @@ class Commit:
     blobs: dict[str, bytes] = field(default_factory=dict)
     #: Blobs that must already be there (found by `has_blob`): checked again under the commit lock.
     needs: tuple[str, ...] = ()
+    #: Token of the lease under which the writer works; 0: under none.
+    token: int = 0
 
     @property
     def head(self) -> Head:
