@@ -50,7 +50,7 @@ class Overlay:
             return tuple(self._by_path.get(path, ()))
 
     def version(self, path: str) -> tuple[int, tuple[Operation, ...]]:
-        """What is pending for a file, and how often anything was dropped: equal while nothing moved."""
+        """How often anything was dropped, and what is pending for a file."""
         with self._lock:
             return self._drops, tuple(self._by_path.get(path, ()))
 
@@ -88,22 +88,14 @@ class Files:
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes | None:
         """Bytes of a file (all of them, or a range), or None if there is no such file."""
         for _ in range(_READ_AGAIN_MAX):
-            version = self._overlay.version(path)
-            data = self._laid_over(version[1], path, offset, length)
-            # Committed and half applied while we read: on disk there may be part of a line.
-            if self._overlay.version(path) == version:
+            drops, operations = self._overlay.version(path)
+            is_whole = _last_whole(operations) is not None
+            data = None if is_whole else self._read_disk(path, offset, length)
+            # What is half applied while we read is still pending afterwards, and covers it whole.
+            seen, operations = self._overlay.version(path)
+            if seen == drops:
                 break
-        return data
-
-    def _laid_over(
-        self, operations: tuple[Operation, ...], path: str, offset: int, length: int | None
-    ) -> bytes | None:
-        base = _last_whole(operations)
-        if base is None:
-            return _lay_over(self._read_disk(path, offset, length), operations, offset, length)
-        whole = operations[base]
-        data = None if whole.kind is Kind.UNLINK else _cut(whole.data, offset, length)
-        return _lay_over(data, operations[base + 1 :], offset, length)
+        return _laid_over(data, operations, offset, length)
 
     def _read_disk(self, path: str, offset: int, length: int | None) -> bytes | None:
         try:
@@ -140,6 +132,17 @@ class Files:
             if pending.startswith(prefix) and "/" in pending.removeprefix(prefix)
         )
         return sorted(names)
+
+
+def _laid_over(
+    data: bytes | None, operations: tuple[Operation, ...], offset: int, length: int | None
+) -> bytes | None:
+    base = _last_whole(operations)
+    if base is None:
+        return _lay_over(data, operations, offset, length)
+    whole = operations[base]
+    data = None if whole.kind is Kind.UNLINK else _cut(whole.data, offset, length)
+    return _lay_over(data, operations[base + 1 :], offset, length)
 
 
 def _last_whole(operations: tuple[Operation, ...]) -> int | None:

@@ -7,7 +7,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from holdfast.adapters.filesystem import layout
 from holdfast.adapters.filesystem.disk import Disk
@@ -30,6 +30,23 @@ _READ_AGAIN_MAX = 20
 _MAP_BYTES_MIN = 10 * 1024 * 1024
 
 
+class _Known(NamedTuple):
+    """A manifest as far as it was read and found whole. Lines are only ever added to it, and no two are
+    the same (each names its checkpoint): where the last one still stands, so do those before it."""
+
+    end: int
+    last_line: bytes
+    manifest: Manifest
+
+    def followed_by(self, lines: bytes) -> _Known:
+        """Read on. Raises ManifestDamaged at the first wrong line."""
+        if not lines and self.end:
+            return self
+        manifest = parse(lines, self.manifest)
+        last_line = lines[lines.rfind(b"\n", 0, -1) + 1 :]
+        return _Known(self.end + len(lines), last_line, manifest)
+
+
 class Views:
     """What the files say, with what is pending laid over them."""
 
@@ -37,7 +54,7 @@ class Views:
         self._disk = disk
         self._files = files
         self._refresh = refresh
-        self._manifests: OrderedDict[str, tuple[int, bytes, Manifest]] = OrderedDict()
+        self._manifests: OrderedDict[str, _Known] = OrderedDict()
 
     def steady(self, read: Callable[[], T]) -> T:
         """Read, and read again if somebody moved things meanwhile.
@@ -63,12 +80,15 @@ class Views:
         except ManifestDamaged:
             return self.rebuilt(workflow_id)
 
-    def _continued(self, folder: str, data: bytes) -> Manifest:
-        """Parse a manifest; if it begins with what we know, only the lines after that."""
-        length, digest, known = self._manifests.get(folder, (0, b"", None))
-        if known is None or hashlib.sha256(data[:length]).digest() != digest:
-            return parse(data)
-        return known if len(data) == length else parse(data[length:], known)
+    def _continued(self, folder: str) -> _Known | None:
+        """Read a manifest; of one that still goes on from what we know, only the lines after that."""
+        path, known = layout.manifest_path(folder), self._manifests.get(folder)
+        if known is not None:
+            added = self._files.read(path, known.end - len(known.last_line)) or b""
+            if added.startswith(known.last_line):
+                return known.followed_by(added[len(known.last_line) :])
+        data = self._files.read(path)
+        return None if data is None else _Known(0, b"", Manifest()).followed_by(data)
 
     def unsound_manifest(self, workflow_id: str) -> bytes | None:
         """The bytes of a manifest that must be made anew (empty if it is missing), else None."""
@@ -84,18 +104,17 @@ class Views:
         return rebuild_manifest(self._files, workflow_id, folder, events)
 
     def _parsed(self, workflow_id: str, folder: str) -> Manifest:
-        data = self._files.read(layout.manifest_path(folder))
-        if data is None:
+        known = self._continued(folder)
+        if known is None:
             if any(layout.group_of(name) is not None for name in self._files.list_folder(folder)):
                 raise ManifestDamaged("the manifest is missing")
             return Manifest(workflow_id)
-        manifest = self._continued(folder, data)
-        if manifest.workflow_id != workflow_id:
-            raise ManifestDamaged(f"the folder holds {manifest.workflow_id!r}")
-        self._manifests[folder] = (len(data), hashlib.sha256(data).digest(), manifest)
+        if known.manifest.workflow_id != workflow_id:
+            raise ManifestDamaged(f"the folder holds {known.manifest.workflow_id!r}")
+        self._manifests[folder] = known
         if len(self._manifests) > _REMEMBERED_MANIFESTS:
             self._manifests.popitem(last=False)
-        return manifest
+        return known.manifest
 
     def standing(self, workflow_id: str) -> Standing:
         """Head of a workflow: its last checkpoint and its last event."""
