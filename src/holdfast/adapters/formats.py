@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from holdfast.adapters import compression as compressors
 from holdfast.adapters.codecs import codec
 from holdfast.domain.errors import ConfigError
+from holdfast.domain.value import value
 from holdfast.ports import Codec
 
 COMPRESSION_THRESHOLD_BYTES = 100 * 1024
@@ -16,7 +16,7 @@ DECODED_LIMIT_BYTES = 1024 * 1024 * 1024
 _ENCODING_OF_MODE = {"default": "json", "performance": "msgpack", "compliance": "cbor"}
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Encoded:
     """A payload as stored: what it was encoded and compressed with, and its size before compression."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
 from itertools import islice
 from types import TracebackType
 
@@ -15,6 +14,7 @@ from holdfast.application.commit_queue import Lineage, Ticket
 from holdfast.application.snapshot import Snapshot
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.record import Head
+from holdfast.domain.value import value
 
 CACHE_BYTES = 64 * 1024 * 1024
 #: What one remembered workflow costs beside its snapshot.
@@ -23,7 +23,7 @@ _OVERHEAD_BYTES = 1024
 _EVICTION_STEPS = 32
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Base:
     """What the next checkpoint of a workflow is made from."""
 

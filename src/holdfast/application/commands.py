@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypedDict
 
 from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES, CheckpointType
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.state import WorkflowState
+from holdfast.domain.value import value
 
 State = WorkflowState | Mapping[str, Any]
 CheckpointName = CheckpointID | str
@@ -42,7 +43,7 @@ class CheckpointOptions(TypedDict, total=False):
     append_only: Iterable[str]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CreateCheckpoint:
     """Record the state of a workflow."""
 
@@ -69,7 +70,7 @@ class CreateCheckpoint:
     forked_from: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class AppendEvent:
     """Record one fact."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from holdfast.application.base import Base
 from holdfast.application.commands import CreateCheckpoint
@@ -18,11 +17,12 @@ from holdfast.domain.ids import CheckpointID
 from holdfast.domain.keyframe import delta_weight, needs_keyframe
 from holdfast.domain.lift import lift, lift_ops
 from holdfast.domain.record import Commit, Entry, EventRecord, Head, Keyframe, Record
+from holdfast.domain.value import value
 
 CREATED_EVENT = "CHECKPOINT_CREATED"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Subject:
     """What is asked for beside the state, the states of stage and agent packed."""
 
@@ -43,7 +43,7 @@ class Subject:
         return len(self.stage_state or b"") + len(self.agent_state or b"")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Draft:
     """A commit, the base of the next one, and the keyframe that became due."""
 

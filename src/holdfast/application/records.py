@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from holdfast.domain import plainjson
 from holdfast.domain.delta import Operation
 from holdfast.domain.errors import CheckpointCorruptError, ChecksumMismatchError
+from holdfast.domain.value import value
 from holdfast.ports import Formats
 
 #: Encoded operations above this leave the record for a blob, so that records stay small.
@@ -28,7 +29,7 @@ _TAIL_BYTES = _CHECKSUM_BYTES + len(_AFTER_CHECKSUM)
 _DOCTOR = "Run `holdfast doctor` to see what can be recovered."
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Body:
     """The encoded change of a record: a last field, and what follows the line or lies in a blob."""
 

@@ -100,7 +100,7 @@ class LeaseHeldError(CheckpointConflictError):
 
 
 class LeaseLostError(CheckpointConflictError):
-    """The lease that was shown is not the workflow's any more: it was released, or another owner took over."""
+    """The lease shown is not the workflow's any more: it was released, or another owner took over."""
 
     code = "lease_lost"
 

@@ -89,19 +89,25 @@ def decode_event(line: bytes, previous_hash: str | None) -> Event:
 
 def _line_fields(event: Event, written: str) -> dict[str, Any]:
     """Order the fields as format version 1 does, with an empty hash last."""
-    fields = {
+    fields: dict[str, Any] = {
         "seq": event.seq,
         "ts": written,
         "type": event.type,
         "wf": event.workflow_id,
-        "agent": event.agent,
-        "step_id": event.step_id,
-        "parent_id": event.parent_id,
-        "cp_seq": event.cp_seq,
-        "cost": None if event.cost is None else dict(event.cost),
     }
-    given = {name: value for name, value in fields.items() if value is not None}
-    return {**given, "data": dict(event.data), "hash": ""}
+    if event.agent is not None:
+        fields["agent"] = event.agent
+    if event.step_id is not None:
+        fields["step_id"] = event.step_id
+    if event.parent_id is not None:
+        fields["parent_id"] = event.parent_id
+    if event.cp_seq is not None:
+        fields["cp_seq"] = event.cp_seq
+    if event.cost is not None:
+        fields["cost"] = dict(event.cost)
+    fields["data"] = dict(event.data)
+    fields["hash"] = ""
+    return fields
 
 
 def _verify(line: bytes, previous_hash: str) -> None:

@@ -9,6 +9,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 from holdfast.domain.errors import InvalidIdError
 
@@ -152,8 +153,11 @@ def check_id(kind: str, text: str) -> str:
 
 
 def _id_problem(text: object) -> str:
-    if not isinstance(text, str):
-        return f"is a {type(text).__name__}, not a string"
+    return _text_problem(text) if isinstance(text, str) else f"is a {type(text).__name__}, not a string"
+
+
+@lru_cache(maxsize=4096)
+def _text_problem(text: str) -> str:
     if not text:
         return "is empty"
     if len(text) > MAX_ID_CHARS:

@@ -10,6 +10,7 @@ import base64
 import binascii
 import json
 import json.decoder
+import json.encoder
 import math
 import re
 import struct
@@ -36,7 +37,7 @@ def dumps(plain: Any) -> bytes:
         UnstorableValueError: a string has lone surrogates, or the tree is too deep.
     """
     try:
-        return _ENCODER.encode(plain).encode()
+        return _encode(plain).encode()
     except RecursionError:
         return b"".join(piece.encode() for piece in _pieces(plain))
     except UnicodeEncodeError as fault:
@@ -60,7 +61,7 @@ def loads(data: bytes, *, strict: bool = False) -> Any:
         value = _decoder_for(data, strict=strict).decode(text)
         # Only an escape can bring in a lone surrogate, and Holdfast escapes nothing but control characters.
         if contains(data, b"\\u", rare=0) and (b"\\ud" in data or b"\\uD" in data):
-            _ENCODER.encode(value).encode()
+            _encode(value).encode()
         return value
     except RecursionError:
         return _Reader(text).read()
@@ -71,7 +72,7 @@ def loads(data: bytes, *, strict: bool = False) -> Any:
 def _dumps_odd(plain: Any) -> bytes:
     """Encode a tree after its odd numbers were tagged."""
     try:
-        return _ENCODER.encode(_tag_numbers(plain)).encode()
+        return _encode(_tag_numbers(plain)).encode()
     except RecursionError:
         return b"".join(piece.encode() for piece in _pieces(plain))
 
@@ -123,13 +124,13 @@ def _pieces(plain: Any) -> Iterator[str]:
                 yield ","
             key, value = item if close == "}" else (None, item)
             if key is not None:
-                yield _ENCODER.encode(key) + ":"
+                yield _encode(key) + ":"
             fresh = type(value) in (dict, list)
             if fresh:
                 yield "{" if type(value) is dict else "["
                 stack.append((iter(value.items()), "}") if type(value) is dict else (iter(value), "]"))
                 break
-            yield _ENCODER.encode(_number(value))
+            yield _encode(_number(value))
         else:
             yield close
             stack.pop()
@@ -165,9 +166,20 @@ def _unique(pairs: list[tuple[str, Any]]) -> Any:
     return _revive_native(value)
 
 
-_ENCODER = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":"), default=_native
-)
+def _encoder() -> Callable[[Any], str]:
+    """Make the standard library's encoder once: `JSONEncoder.encode` makes a new one for every call."""
+    parts = vars(json.encoder)
+    if parts["c_make_encoder"] is None:
+        return json.JSONEncoder(
+            ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":"), default=_native
+        ).encode
+    # Markers, default, strings, indent, separators; keys neither sorted nor skipped, no NaN.
+    make, strings = parts["c_make_encoder"], parts["encode_basestring"]
+    pieces = make(None, _native, strings, None, ":", ",", False, False, False)
+    return lambda plain: "".join(pieces(plain, 0))
+
+
+_encode = _encoder()
 _PLAIN = json.JSONDecoder(parse_constant=_refuse_constant)
 _TAGGED = json.JSONDecoder(parse_constant=_refuse_constant, object_hook=_revive_native)
 _STRICT = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_unique)

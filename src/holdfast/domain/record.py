@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from holdfast.domain.errors import CheckpointConflictError
+from holdfast.domain.value import value
 
 GENESIS = "GENESIS"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Head:
     """Where a workflow stands: its last checkpoint and its last event."""
 
@@ -19,7 +20,7 @@ class Head:
     event_hash: str = GENESIS
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Entry:
     """What a listing knows about one checkpoint without reading its state."""
 
@@ -53,7 +54,7 @@ class Entry:
     pruned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Record:
     """A checkpoint as committed: its listing entry and the exact bytes that were hashed.
 
@@ -65,7 +66,7 @@ class Record:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class KeyframeEntry:
     """A stored keyframe: a complete state, a shortcut beside the deltas."""
 
@@ -77,13 +78,13 @@ class KeyframeEntry:
     blobs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Keyframe:
     entry: KeyframeEntry
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class EventRecord:
     """One event as committed: a JSON line that carries its own hash."""
 
@@ -93,7 +94,7 @@ class EventRecord:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Transition:
     """A committed change of a checkpoint's status, retry count or pin. The event beside it is the truth."""
 
@@ -117,7 +118,7 @@ class Lease:
     is_live: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Commit:
     """Everything one call records. It becomes durable as a whole, or not at all."""
 
@@ -158,7 +159,7 @@ class Commit:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Removal:
     """What retention decided to remove from one workflow."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from holdfast.domain.errors import CheckpointCorruptError, InvalidStateError
@@ -67,10 +68,9 @@ class WorkflowState:
             moment = getattr(self, name)
             if moment is not None:
                 stored[name] = _time_text(name, moment)
-        for name, default in _SPARSE.items():
-            value = getattr(self, name)
+        for name, value, (kind, default) in zip(_SPARSE, _sparse_values(self), _SPARSE.values(), strict=True):
             # By exact type: an empty OrderedDict or a 1 for True is a value of its own.
-            if type(value) is not type(default) or (value if _is_container(default) else value != default):
+            if type(value) is not kind or value != default:
                 stored[name] = value
         if self.extra:
             _check_extra(self.extra)
@@ -127,10 +127,6 @@ def _owned(workflow_id: str, state: WorkflowState) -> WorkflowState:
     )
 
 
-def _is_container(value: object) -> bool:
-    return isinstance(value, (list, dict))
-
-
 def _time_text(name: str, moment: datetime) -> str:
     try:
         return timestamp_text(moment)
@@ -163,9 +159,10 @@ _FIELDS = tuple(field.name for field in fields(WorkflowState))
 _ALWAYS = ("workflow_id", "session_id", "status", "current_step", "total_steps")
 _TIMES = ("started_at", "last_activity")
 _BLANK = WorkflowState()
-#: Every other stored field with its default.
+#: Every other stored field with its default and the type of that.
 _SPARSE = {
-    name: getattr(_BLANK, name)
+    name: (type(getattr(_BLANK, name)), getattr(_BLANK, name))
     for name in _FIELDS
     if name not in (*_ALWAYS, *_TIMES, "checkpoint_id", "extra")
 }
+_sparse_values = attrgetter(*_SPARSE)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import errno
+from contextlib import contextmanager
 
 import pytest
 
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Kind, Operation, encode_operations
-from holdfast.adapters.filesystem.journal import FOLDER, Journal, JournalPoisoned, generation_of, ring_path
+from holdfast.adapters.filesystem.journal import Journal, JournalPoisoned
 from holdfast.adapters.filesystem.ring import DATA_START, SLOT_BYTES
+from holdfast.adapters.filesystem.ring_files import FOLDER, ring_path
 
 CAPACITY = 8192
 
@@ -30,6 +32,15 @@ def disk(tmp_path):
     return disk
 
 
+@contextmanager
+def locked(journal):
+    journal.lock()
+    try:
+        yield
+    finally:
+        journal.unlock()
+
+
 def open_journal(disk, redone=None, capacity=CAPACITY):
     journal = Journal(disk, capacity)
     journal.open((redone if redone is not None else []).extend)
@@ -41,7 +52,7 @@ def write(data=b"x"):
 
 
 def commit(journal, data=b"x"):
-    with journal.locked():
+    with locked(journal):
         journal.catch_up()
         frame = journal.append(encode_operations(write(data)))
     journal.sync(frame)
@@ -95,7 +106,7 @@ def test_a_flip_in_a_durable_frame_is_damage(disk):
 def test_a_torn_tail_is_not_damage(disk):
     journal = open_journal(disk)
     kept = commit(journal)
-    with journal.locked():
+    with locked(journal):
         journal.append(encode_operations(write(b"never synced")))
     disk.write(journal.ring.handle, bytes(64), DATA_START + kept.end + 40)
     journal.release()
@@ -134,9 +145,9 @@ def test_after_a_failed_sync_only_the_durable_goes_on_in_a_new_ring(disk):
 
 def test_who_waits_on_a_failed_sync_is_told_too(disk):
     one, two = open_journal(disk), open_journal(disk)
-    with one.locked():
+    with locked(one):
         first = one.append(encode_operations(write(b"one")))
-    with two.locked():
+    with locked(two):
         two.catch_up()
         second = two.append(encode_operations(write(b"two")))
     disk.fail_sync = True
@@ -190,8 +201,3 @@ def test_room_is_what_is_not_settled(disk):
     with pytest.raises(OSError, match="journal_bytes"):
         journal.room_for(CAPACITY)
     journal.release()
-
-
-@pytest.mark.parametrize("name, generation", [("ring-000012", 12), ("ring-000001.tmp", None), ("lock", None)])
-def test_rings_are_known_by_their_names(name, generation):
-    assert generation_of(name) == generation

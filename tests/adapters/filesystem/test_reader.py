@@ -6,9 +6,10 @@ import pytest
 
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Kind, Operation, encode_operations
-from holdfast.adapters.filesystem.journal import FOLDER, Journal, ring_path
+from holdfast.adapters.filesystem.journal import Journal
 from holdfast.adapters.filesystem.reader import JournalReader
 from holdfast.adapters.filesystem.ring import DATA_START
+from holdfast.adapters.filesystem.ring_files import FOLDER, ring_path
 
 CAPACITY = 8192
 
@@ -36,9 +37,10 @@ def reader(disk):
 
 
 def commit(journal, data):
-    with journal.locked():
-        journal.catch_up()
-        frame = journal.append(encode_operations([Operation(Kind.WRITE, "f", 0, data)]))
+    journal.lock()
+    journal.catch_up()
+    frame = journal.append(encode_operations([Operation(Kind.WRITE, "f", 0, data)]))
+    journal.unlock()
     journal.sync(frame)
     return frame
 

@@ -83,10 +83,16 @@ class Committer:
         """Take up what others committed; True if anything changed."""
         with self._mutex:
             self._check_open()
-            with self._knowing_or_nothing():
-                return self._follow()
+            return self._follow()
 
     def _follow(self) -> bool:
+        try:
+            return self._take_up_all()
+        except BaseException:
+            self._start_over()
+            raise
+
+    def _take_up_all(self) -> bool:
         forget, frames = self.journal.catch_up()
         if forget:
             self._forget()
@@ -103,15 +109,10 @@ class Committer:
             # Shard and folder name: the key of what stands there, below checkpoints and events alike.
             self._standings.pop(operation.path.rpartition("/")[0].partition("/")[2], None)
 
-    @contextmanager
-    def _knowing_or_nothing(self) -> Iterator[None]:
-        """If this ends halfway, forget all: the journal tells it again. Needs the mutex."""
-        try:
-            yield
-        except BaseException:
-            self._forget()
-            self.journal.rewind()
-            raise
+    def _start_over(self) -> None:
+        """After what ended halfway, forget all: the journal tells it again. Needs the mutex."""
+        self._forget()
+        self.journal.rewind()
 
     def _forget(self) -> None:
         self._overlay.clear()
@@ -139,8 +140,9 @@ class Committer:
 
     def commit(self, commits: Sequence[Commit]) -> list[Exception | None]:
         """Make commits durable, with one sync if one frame takes them all."""
-        for workflow_id in {commit.workflow_id for commit in commits} - self._sound:
-            self._repair(workflow_id)
+        for commit in commits:
+            if commit.workflow_id not in self._sound:
+                self._repair(commit.workflow_id)
         with Staging(self._disk) as staging:
             commits = [self._slim(commit, staging) for commit in commits]
             outcomes: list[Exception | None] = []
@@ -214,16 +216,22 @@ class Committer:
         """Hold the append lock, knowing what everybody committed."""
         with self._mutex:
             self._check_open()
-            with self.journal.locked():
-                self.refresh()
+            self.journal.lock()
+            try:
+                self._follow()
                 yield
+            finally:
+                self.journal.unlock()
 
     def _append(self, operations: list[Operation], payload: bytes) -> Appended:
-        with self._knowing_or_nothing():
+        try:
             frame = self.journal.append(payload)
             self._overlay.add(frame, operations)
             for operation in operations:
                 self._ends.note(operation)
+        except BaseException:
+            self._start_over()
+            raise
         return frame
 
     def _sync(self, frame: Appended) -> None:
@@ -231,8 +239,9 @@ class Committer:
             self.journal.sync(frame)
         except BaseException:
             # What we appended is in doubt, and everything chained on it.
-            with self._mutex, self._knowing_or_nothing():
-                raise
+            with self._mutex:
+                self._start_over()
+            raise
 
     def _repair(self, workflow_id: str) -> None:
         """Before lines are added to a manifest, make sure that it is whole: once per opening."""

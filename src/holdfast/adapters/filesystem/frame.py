@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from dataclasses import dataclass
 from enum import IntEnum
+
+from holdfast.domain.value import value
 
 MAGIC = b"HFJ1"
 ALIGNMENT = 8
@@ -28,7 +29,7 @@ class Kind(IntEnum):
     UNLINK = 3
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Operation:
     """What to do to one file. Redoing it any number of times, in order, ends in the same file."""
 
@@ -42,7 +43,7 @@ class Operation:
         return self.offset + len(self.data)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Frame:
     lsn: int
     durable: int

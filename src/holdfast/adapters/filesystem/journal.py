@@ -9,8 +9,7 @@ from __future__ import annotations
 import errno
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import suppress
 from itertools import takewhile
 
 from holdfast.adapters.filesystem.disk import Disk
@@ -23,8 +22,9 @@ from holdfast.adapters.filesystem.frame import (
 )
 from holdfast.adapters.filesystem.page import PAGE_BYTES, Page
 from holdfast.adapters.filesystem.ring import Ring, Superblock
+from holdfast.adapters.filesystem.ring_files import FOLDER, Damage, find_damage, newest_ring, ring_path
+from holdfast.domain.value import value
 
-FOLDER = "journal"
 PAGE_PATH = f"{FOLDER}/shared"
 #: Tokens outlive a ring file, so they are counted in a generation of their own.
 _TOKEN_GENERATION = 0
@@ -34,16 +34,7 @@ class JournalPoisoned(Exception):
     """A sync of this ring failed: what it was to make durable is in doubt for every process."""
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """Journal bytes that were durable and are no longer whole."""
-
-    lsn: int
-    durable: int
-    image: bytes
-
-
-@dataclass(frozen=True, slots=True)
+@value
 class Appended(Frame):
     """A frame and the ring it was written to: by the time it is synced there may be a newer one."""
 
@@ -105,7 +96,7 @@ class Journal:
         self._disk.unlock(self._lock)
 
     def _recover(self, redo: Callable[[list[Frame]], None]) -> None:
-        ring = self._newest_ring()
+        ring, self.damage = newest_ring(self._disk, self._capacity)
         # Whoever made the store or the ring may have died before the names were durable.
         for folder in ("", FOLDER):
             self._disk.sync_folder(folder)
@@ -131,38 +122,6 @@ class Journal:
                 ring.write_frame(frame)
         if frames:
             self._sync_or_poison(ring)
-
-    def _newest_ring(self) -> Ring:
-        """The ring to go on with; unfinished and superseded ones are removed, a damaged one is kept."""
-        found: Ring | None = None
-        newest = 0
-        for name in reversed(self._disk.list_folder(FOLDER)):
-            generation = generation_of(name)
-            if generation is None:
-                if name.endswith(".tmp"):
-                    self._disk.unlink(f"{FOLDER}/{name}")
-                continue
-            newest = max(newest, generation)
-            ring = None if found else Ring.open(self._disk, ring_path(generation), write=True)
-            if found is None and ring is None:
-                self._note_headless(ring_path(generation))
-            elif ring is None:
-                self._disk.unlink(ring_path(generation))
-            found = found or ring
-        if found is None:
-            first = Superblock(newest + 1, counter=1, capacity=self._capacity, settled=0)
-            found = Ring.create(self._disk, ring_path(newest + 1), first)
-        return found
-
-    def _note_headless(self, path: str) -> None:
-        """Remember the bytes of a ring both of whose superblocks are gone, and set it aside."""
-        handle = self._disk.open(path)
-        try:
-            image = self._disk.read(handle, self._disk.size(handle), 0)
-        finally:
-            self._disk.close(handle)
-        self.damage = Damage(lsn=0, durable=0, image=image)
-        self._disk.rename(path, path.replace("ring-", "damaged-"))
 
     def _restart(self, ring: Ring, end: int, chain: bytes) -> int:
         """Settle everything redone; after damage, or with another size, in a new ring file."""
@@ -223,17 +182,20 @@ class Journal:
 
     # -- appending ---------------------------------------------------------------------------
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the append lock; a poisoned ring is replaced before anything else."""
+    def lock(self) -> None:
+        """Take the append lock; a poisoned ring is replaced before anything else."""
         self._disk.lock(self._lock)
         try:
             tail = self.page.tail()
             if tail is not None and self.page.mark(Page.POISONED, tail.generation):
                 self._replace_ring(tail.generation)
-            yield
-        finally:
-            self._disk.unlock(self._lock)
+        except BaseException:
+            self.unlock()
+            raise
+
+    def unlock(self) -> None:
+        """Let others append."""
+        self._disk.unlock(self._lock)
 
     def _replace_ring(self, generation: int) -> None:
         """Carry what is known durable into a new file: the failed one is never trusted again."""
@@ -360,25 +322,6 @@ class Journal:
                 self.page.raise_mark(Page.POISONED, self.generation, 1)
                 raise
         self.page.raise_mark(Page.SETTLED, self.generation, settled)
-
-
-def ring_path(generation: int) -> str:
-    return f"{FOLDER}/ring-{generation:06d}"
-
-
-def generation_of(name: str) -> int | None:
-    """Generation of a ring file by its name, None for other files."""
-    number = name.removeprefix("ring-")
-    return int(number) if number != name and number.isdecimal() else None
-
-
-def find_damage(ring: Ring, end: int, durable: int) -> Damage | None:
-    """Tell a torn tail from damage: something past the end says that it was durable."""
-    durable = max([durable, *(frame.durable for frame in ring.strays(end))])
-    if durable <= end:
-        return None
-    length = min(durable - end, ring.capacity)
-    return Damage(end, durable, ring.read(length, end))
 
 
 def _end_of(frames: list[Frame], block: Superblock) -> tuple[int, bytes]:

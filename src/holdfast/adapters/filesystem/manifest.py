@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 
+from holdfast.domain import plainjson
 from holdfast.domain.record import Entry, KeyframeEntry, Removal, Transition
 
 _SUM_BYTES = 16
@@ -40,7 +41,6 @@ _FIELDS = {
 }
 _values_of = attrgetter(*_FIELDS.values())
 _DEFAULTS = _values_of(Entry(0, "", "", "", ""))
-_to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class ManifestDamaged(Exception):
@@ -220,7 +220,7 @@ def read_keyframe(line: dict[str, Any]) -> KeyframeEntry:
 
 
 def _line(fields: dict[str, Any]) -> bytes:
-    body = _to_json(fields).encode()[:-1]
+    body = plainjson.dumps(fields)[:-1]
     return body + b',"sum":"' + _sum(body) + b'"}\n'
 
 

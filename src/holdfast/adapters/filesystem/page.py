@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
 
 from holdfast.adapters.filesystem.disk import SharedPage
+from holdfast.domain.value import value
 
 PAGE_BYTES = 4096
 
@@ -20,7 +20,7 @@ _CELLS_START = 2 * _TAIL_BYTES
 _DURABLE_CELL, _DURABLE_CELLS = 8, 8
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Tail:
     """Where the journal ends and what the next frame is chained to."""
 
@@ -64,6 +64,7 @@ class Page:
         body = _TAIL.pack(counter, generation, end, chain)
         start = counter % 2 * _TAIL_BYTES
         self._shared[start : start + _TAIL.size + 4] = body + _checksum(body)
+        self._tail_seen = bytes(self._shared[0:_CELLS_START]), Tail(counter, generation, end, chain)
 
     def mark(self, cell: int, generation: int) -> int:
         """Value of a mark, 0 if it was never set in this generation."""
@@ -80,8 +81,10 @@ class Page:
         """Move a mark forward; one that is already further stays."""
         if value > self.mark(cell, generation):
             body = _CELL.pack(generation, value)
+            raw = body + _checksum(body)
             start = _CELLS_START + cell * _CELL_BYTES
-            self._shared[start : start + _CELL.size + 4] = body + _checksum(body)
+            self._shared[start : start + _CELL.size + 4] = raw
+            self._marks_seen[cell] = raw, generation, value
 
     def durable(self, generation: int) -> int:
         """Up to where the journal is durable, as far as any writer has told."""
@@ -98,7 +101,13 @@ class Page:
         Comparing and writing is not one step: with one cell for all, a slow writer could put an older
         value over a newer one. Writers are told apart by their token.
         """
-        self.raise_mark(_DURABLE_CELL + token % _DURABLE_CELLS, generation, value)
+        known, known_generation, highest = self._durable_seen
+        cell = token % _DURABLE_CELLS
+        self.raise_mark(_DURABLE_CELL + cell, generation, value)
+        if known and known_generation == generation:
+            raw, start = self._marks_seen[_DURABLE_CELL + cell][0], cell * _CELL_BYTES
+            known = known[:start] + raw + known[start + len(raw) :]
+            self._durable_seen = known, generation, max(highest, value)
 
     def clear(self) -> None:
         """Forget everything: the one process that has the store open starts over."""

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import EMPTY_DIGEST, Frame
-from holdfast.adapters.filesystem.journal import (
-    FOLDER,
-    PAGE_PATH,
-    Damage,
-    find_damage,
-    generation_of,
-    ring_path,
-)
+from holdfast.adapters.filesystem.journal import PAGE_PATH
 from holdfast.adapters.filesystem.page import PAGE_BYTES, Page
 from holdfast.adapters.filesystem.ring import Ring
+from holdfast.adapters.filesystem.ring_files import FOLDER, Damage, find_damage, generation_of, ring_path
 
 
 class JournalReader:

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from holdfast.adapters.filesystem.apply import Applier
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Frame
-from holdfast.adapters.filesystem.journal import FOLDER, Journal
+from holdfast.adapters.filesystem.journal import Journal
 from holdfast.adapters.filesystem.overlay import Overlay
 from holdfast.adapters.filesystem.page import Page
+from holdfast.adapters.filesystem.ring_files import FOLDER
 
 #: How long commits may gather before they are written to the files together: opening a file costs more
 #: than writing to it, and readers see what is pending anyway.

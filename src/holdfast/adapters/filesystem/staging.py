@@ -10,7 +10,7 @@ from types import TracebackType
 from holdfast.adapters.filesystem.apply import TEMPORARY_SUFFIX, Applier
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Operation
-from holdfast.adapters.filesystem.journal import FOLDER
+from holdfast.adapters.filesystem.ring_files import FOLDER
 
 
 class Staging:
@@ -55,12 +55,13 @@ class Staging:
     def place(self) -> None:
         """Put the chosen files where they belong, durably. Needs the append lock."""
         chosen = [staged for staged in self._staged if staged[0] in self._chosen]
+        if not chosen:
+            return
         applier = Applier(self._disk)
         for staged in chosen:
             applier.place(staged[1], staged[2])
             self._staged.remove(staged)
-        if chosen:
-            applier.sync()
+        applier.sync()
 
 
 def write_file(disk: Disk, path: str, data: bytes) -> None:

@@ -16,9 +16,9 @@ from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.faults import reading, writing
 from holdfast.adapters.filesystem.follower import Follower
 from holdfast.adapters.filesystem.inspect import check_store, store_stats
-from holdfast.adapters.filesystem.journal import FOLDER as JOURNAL
-from holdfast.adapters.filesystem.journal import Damage
 from holdfast.adapters.filesystem.manifest import Manifest, latest_json
+from holdfast.adapters.filesystem.ring_files import FOLDER as JOURNAL
+from holdfast.adapters.filesystem.ring_files import Damage
 from holdfast.adapters.filesystem.settings import Settings, read_settings, write_settings
 from holdfast.adapters.filesystem.staging import write_file
 from holdfast.adapters.filesystem.views import Views

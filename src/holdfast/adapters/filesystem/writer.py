@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 
 from holdfast.adapters.filesystem import layout, manifest
 from holdfast.adapters.filesystem.frame import Kind, Operation
 from holdfast.adapters.filesystem.overlay import Files
 from holdfast.domain.errors import CheckpointNotFoundError
-from holdfast.domain.record import Commit, Head, Keyframe
+from holdfast.domain.record import Commit, Head, Keyframe, Record
+from holdfast.domain.value import value
 
 _REMEMBERED_FILES_MAX = 8192
 
@@ -47,7 +47,7 @@ class Ends:
         self._known.clear()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Standing:
     """Where a workflow stands on this disk."""
 
@@ -99,12 +99,17 @@ class Draft:
         if commit.keyframe is not None:
             lines.append(self.add_keyframe(commit.keyframe, folder))
         if commit.record is not None:
-            entry = commit.record.entry
-            offset = self._append(f"{folder}/{layout.deltas_name(entry.group)}", commit.record.data)
-            lines.append(manifest.entry_line(entry, offset))
+            lines.append(manifest.entry_line(commit.record.entry, self._add_record(commit.record, folder)))
         lines += map(manifest.transition_line, commit.transitions)
         if lines:
             self.add_manifest(commit.workflow_id, folder, b"".join(lines))
+
+    def _add_record(self, record: Record, folder: str) -> int:
+        """Append a record to the delta file of its group; answers where it begins."""
+        if not record.data:
+            # A tombstone from another store whose group is gone there: no file stands for that here too.
+            return 0
+        return self._append(f"{folder}/{layout.deltas_name(record.entry.group)}", record.data)
 
     def add_manifest(self, workflow_id: str, folder: str, lines: bytes) -> None:
         path = layout.manifest_path(folder)
