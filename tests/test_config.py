@@ -120,3 +120,9 @@ def test_secrets_are_never_shown() -> None:
     with pytest.raises(ConfigError) as caught:
         Config.load({"store": url, "colour": 1}, {})
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("password", ["se/cret", "se@cret", "se?cret", "se#cret", "se:cret", "se\ncret"])
+def test_a_password_that_was_not_escaped_is_not_shown_in_part_either(password: str) -> None:
+    shown = without_secrets(f"postgresql://me:{password}@host/db")
+    assert "cret" not in shown and "se" not in shown.replace("postgresql", "") and shown.endswith("@host/db")

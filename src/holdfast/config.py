@@ -29,7 +29,8 @@ _WORDS = {
     "no": False,
     "off": False,
 }
-_CREDENTIALS = re.compile(r"//[^/@]*@")
+#: Up to the last "@": a password that should have been escaped and was not is not shown in part either.
+_CREDENTIALS = re.compile(r"//.*@", re.DOTALL)
 _SECRET_PARAMETER = re.compile(r"(?i)([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&]*")
 
 

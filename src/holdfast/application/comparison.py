@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from holdfast.application.nodes import ListNode, Node, ObjectNode, is_tagged, items_of, node_bytes, plain_of
@@ -48,6 +49,7 @@ def _total(parts: list[_Change]) -> _Change:
     return _Change([op for part in parts for op in part.ops], sum(part.weight for part in parts))
 
 
+@lru_cache(maxsize=4096)
 def _path_bytes(path: Path) -> int:
     weight = 5 + 5 * len(path)
     for step in path:

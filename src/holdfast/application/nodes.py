@@ -40,8 +40,10 @@ class ObjectNode:
     def size(self) -> int:
         """Packed length, counted when first asked for."""
         if self._size < 0:
-            keys, values = map(_key_bytes, self.children), map(node_bytes, self.children.values())
-            self._size = len(map_head(len(self.children))) + sum(keys) + sum(values)
+            size = len(map_head(len(self.children)))
+            for key, child in self.children.items():
+                size += _key_bytes(key) + (len(child) if type(child) is bytes else node_bytes(child))
+            self._size = size
         return self._size
 
 
