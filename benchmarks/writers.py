@@ -23,7 +23,7 @@ def run(folder: Path) -> list[Row]:
     return [*rows, _slowed(folder / "slow")]
 
 
-def _together(service: CheckpointService, writers: int, each: int) -> tuple[float, float]:
+def together(service: CheckpointService, writers: int, each: int) -> tuple[float, float]:
     """Seconds and CPU seconds of `writers` threads that commit `each` times to a workflow of their own."""
     states = [ChangingState(f"w{n}", 20_000, seed=n) for n in range(writers)]
     for n, changing in enumerate(states):
@@ -49,7 +49,7 @@ def _plain(folder: Path, writers: int, each: int) -> Row:
     folder.mkdir()
     service, disk = counted(folder)
     before = disk.syncs
-    seconds, cpu = _together(service, writers, each)
+    seconds, cpu = together(service, writers, each)
     commits = writers * each
     syncs = (disk.syncs - before) / commits
     service.close()
@@ -64,7 +64,7 @@ def _slowed(folder: Path) -> Row:
     """Where a sync costs 2 ms and more: 64 writers beside a loop of raw syncs on the same disk."""
     folder.mkdir()
     service, disk = counted(folder, SLOW_SECONDS)
-    seconds, _ = _together(service, 64, 25)
+    seconds, _ = together(service, 64, 25)
     rate = 64 * 25 / seconds
     disk.extra_seconds = 0
     service.close()
