@@ -33,8 +33,8 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 def sample_store(tmp_path_factory):
     """The store that the format page shows."""
     root = tmp_path_factory.mktemp("sample")
-    store = FilesystemStore.open(str(root), background=False)
     clock = FixedClock(datetime(2026, 1, 11, 14, 30, tzinfo=UTC))
+    store = FilesystemStore.open(str(root), background=False, clock=clock)
     kit = build_kit(store, Config(background=False), clock=clock, ids=SequentialIds())
     with CheckpointService(kit) as service:
         state = WorkflowState(
@@ -56,6 +56,7 @@ def sample_store(tmp_path_factory):
         )
         state.messages.append({"role": "assistant", "content": "Offer B is cheapest."})
         state.current_step = 2
+        service.acquire_lease("WF-2026-001", "worker-1 on host-a")
         service.create_checkpoint(
             "WF-2026-001", state, type=CheckpointType.AGENT_COMPLETE, stage_id="research", agent_id="worker-1"
         )
@@ -69,7 +70,7 @@ def test_the_format_page_shows_what_the_code_writes(sample_store):
         (found,) = sample_store.rglob(match["name"])
         return match[1] + found.read_text(encoding="utf-8") + match[4]
 
-    assert len(SAMPLE.findall(page)) == 5
+    assert len(SAMPLE.findall(page)) == 6
     true_page = SAMPLE.sub(written, page)
     if os.environ.get("HOLDFAST_UPDATE_DOCS") == "1":
         FORMAT.write_text(true_page, encoding="utf-8")

@@ -21,12 +21,15 @@ if TYPE_CHECKING:
         CheckpointNotFoundError,
         CheckpointRecoveryError,
         CheckpointWriteError,
+        LeaseHeldError,
+        LeaseLostError,
         NoValidCheckpointError,
         UnsupportedTypeError,
     )
     from holdfast.domain.event import Event
     from holdfast.domain.ids import CheckpointID
     from holdfast.domain.plain import TypeRegistry
+    from holdfast.domain.record import Lease
     from holdfast.domain.retention import RetentionPolicy
     from holdfast.domain.state import WorkflowState
 
@@ -45,6 +48,9 @@ __all__ = [
     "CheckpointWriteError",
     "Config",
     "Event",
+    "Lease",
+    "LeaseHeldError",
+    "LeaseLostError",
     "NoValidCheckpointError",
     "RetentionPolicy",
     "TypeRegistry",
@@ -70,12 +76,15 @@ _ROOMS = {
         "CheckpointNotFoundError",
         "CheckpointRecoveryError",
         "CheckpointWriteError",
+        "LeaseHeldError",
+        "LeaseLostError",
         "NoValidCheckpointError",
         "UnsupportedTypeError",
     ),
     "holdfast.domain.event": ("Event",),
     "holdfast.domain.ids": ("CheckpointID",),
     "holdfast.domain.plain": ("TypeRegistry",),
+    "holdfast.domain.record": ("Lease",),
     "holdfast.domain.retention": ("RetentionPolicy",),
     "holdfast.domain.state": ("WorkflowState",),
 }

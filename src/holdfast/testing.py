@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.adapters.memory import MemoryStore
 from holdfast.domain.errors import CheckpointWriteError
-from holdfast.domain.record import Commit, Entry, Head, Keyframe, KeyframeEntry, Removal
+from holdfast.domain.record import Commit, Entry, Head, Keyframe, KeyframeEntry, Lease, Removal
 from holdfast.ports import Finding, Store
 
 
@@ -120,6 +120,21 @@ class FailingStore:
 
     def remove(self, workflow_id: str, removal: Removal) -> int:
         return int(self._call("remove", workflow_id, removal))
+
+    def acquire(self, workflow_id: str, owner: str, ttl_seconds: float) -> Lease:
+        granted: Lease = self._call("acquire", workflow_id, owner, ttl_seconds)
+        return granted
+
+    def renew(self, lease: Lease, ttl_seconds: float) -> Lease:
+        renewed: Lease = self._call("renew", lease, ttl_seconds)
+        return renewed
+
+    def release(self, lease: Lease) -> None:
+        self._call("release", lease)
+
+    def lease(self, workflow_id: str) -> Lease | None:
+        lease: Lease | None = self._call("lease", workflow_id)
+        return lease
 
     def check(self) -> Iterator[Finding]:
         return iter(self._call("check"))

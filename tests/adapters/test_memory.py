@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from holdfast.adapters.memory import MemoryStore
 from holdfast.conformance.history import History, blob_name, make_keyframe
 from holdfast.conformance.store import StoreConformance
-from holdfast.domain.errors import CheckpointNotFoundError, ChecksumMismatchError
+from holdfast.domain.errors import CheckpointNotFoundError, ChecksumMismatchError, LeaseHeldError
 from holdfast.domain.record import Keyframe
 from holdfast.ports import Store
+from holdfast.testing import FixedClock
 
 
 class TestMemoryStore(StoreConformance):
@@ -45,3 +48,14 @@ def test_counts_tell_what_is_kept() -> None:
     stats = store.stats()
     assert (stats["workflows"], stats["checkpoints"], stats["events"], stats["blobs"]) == (1, 1, 1, 1)
     store.settle()
+
+
+def test_a_lease_expires_by_the_clock_that_was_given() -> None:
+    clock = FixedClock()
+    store = MemoryStore(clock)
+    store.acquire("W", "ann", 60)
+    clock.advance(timedelta(seconds=59))
+    with pytest.raises(LeaseHeldError):
+        store.acquire("W", "bob", 60)
+    clock.advance(timedelta(seconds=1))
+    assert store.acquire("W", "bob", 60).expires_at == "2026-01-11T12:02:00.000000Z"

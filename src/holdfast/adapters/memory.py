@@ -6,8 +6,11 @@ import hashlib
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
+from holdfast.adapters.system import SystemClock
+from holdfast.domain import lease as leases
 from holdfast.domain.errors import (
     CheckpointNotFoundError,
     ChecksumMismatchError,
@@ -20,11 +23,12 @@ from holdfast.domain.record import (
     Head,
     Keyframe,
     KeyframeEntry,
+    Lease,
     Record,
     Removal,
     Transition,
 )
-from holdfast.ports import Finding
+from holdfast.ports import Clock, Finding
 
 
 @dataclass(slots=True)
@@ -44,10 +48,14 @@ class MemoryStore:
     read_only = False
     url = "memory:"
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock | None = None) -> None:
         self._lock = threading.RLock()
+        self._clock: Clock = clock or SystemClock()
         self._workflows: dict[str, _Workflow] = {}
         self._blobs: dict[str, bytes] = {}
+        #: Leases that were not released, and the last token of every workflow that ever had one.
+        self._leases: dict[str, Lease] = {}
+        self._tokens: dict[str, int] = {}
         self._closed = False
 
     def commit(self, commits: Sequence[Commit]) -> list[Exception | None]:
@@ -138,6 +146,31 @@ class MemoryStore:
             workflow.events = [event for event in workflow.events if event.seq > removal.events_through]
             return before - _size(workflow) + self._collect(removal.blobs)
 
+    def acquire(self, workflow_id: str, owner: str, ttl_seconds: float) -> Lease:
+        with self._open():
+            now = self._clock.now()
+            previous, last_token = self._lease_at(workflow_id, now), self._tokens.get(workflow_id, 0)
+            lease = leases.granted(workflow_id, owner, previous, last_token, now=now, ttl_seconds=ttl_seconds)
+            self._leases[workflow_id] = lease
+            self._tokens[workflow_id] = lease.token
+            return lease
+
+    def renew(self, lease: Lease, ttl_seconds: float) -> Lease:
+        with self._open():
+            current = self._leases.get(lease.workflow_id)
+            renewed = leases.renewed(lease, current, now=self._clock.now(), ttl_seconds=ttl_seconds)
+            self._leases[lease.workflow_id] = renewed
+            return renewed
+
+    def release(self, lease: Lease) -> None:
+        with self._open():
+            if leases.is_current(lease, self._leases.get(lease.workflow_id)):
+                del self._leases[lease.workflow_id]
+
+    def lease(self, workflow_id: str) -> Lease | None:
+        with self._open():
+            return self._lease_at(workflow_id, self._clock.now())
+
     def check(self) -> Iterator[Finding]:
         with self._open():
             blobs = list(self._blobs.items())
@@ -180,6 +213,10 @@ class MemoryStore:
         """Look at a workflow; one that does not exist is empty, and stays inexistent."""
         return self._workflows.get(workflow_id) or _Workflow()
 
+    def _lease_at(self, workflow_id: str, now: datetime) -> Lease | None:
+        lease = self._leases.get(workflow_id)
+        return None if lease is None else leases.as_of(lease, now)
+
     def _commit_one(self, commit: Commit) -> Exception | None:
         workflow = self._peek(commit.workflow_id)
         refusal = self._refusal(commit, workflow.head)
@@ -200,6 +237,9 @@ class MemoryStore:
         return None
 
     def _refusal(self, commit: Commit, head: Head) -> Exception | None:
+        fenced_off = leases.refusal(commit, self.lease(commit.workflow_id))
+        if fenced_off is not None:
+            return fenced_off
         if commit.expected != head:
             return commit.conflict(head)
         for sha256 in commit.needs:
@@ -214,6 +254,7 @@ class MemoryStore:
         for sequence, entry in workflow.entries.items():
             if entry.group == group:
                 workflow.records.pop(sequence, None)
+                workflow.entries[sequence] = replace(entry, blobs=())
 
     def _collect(self, candidates: Sequence[str]) -> int:
         """Drop blobs that nothing kept refers to, in any workflow."""
@@ -228,7 +269,9 @@ class MemoryStore:
 def _add_record(workflow: _Workflow, record: Record) -> None:
     entry = record.entry
     workflow.entries[entry.sequence] = entry
-    workflow.records[entry.sequence] = record.data
+    if record.data:
+        # A tombstone that arrives from another store may have none.
+        workflow.records[entry.sequence] = record.data
     workflow.head = replace(workflow.head, sequence=entry.sequence, checksum=entry.checksum)
 
 

@@ -27,6 +27,7 @@ from holdfast.domain.checkpoint import Checkpoint, CheckpointMeta
 from holdfast.domain.delta import Operation
 from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointID, check_workflow_id
+from holdfast.domain.record import Lease
 from holdfast.domain.reducers import AGENT_STATE_EVENT, DECISION_EVENT
 from holdfast.domain.retention import RetentionPolicy
 from holdfast.domain.state import WorkflowState
@@ -248,6 +249,22 @@ class AsyncCheckpointService:
     ) -> list[Event]:
         """Read a workflow's events in order, each verified on top of the one before."""
         return await self._run(self._engine.reader.events, workflow_id, after, type, limit)
+
+    async def acquire_lease(self, workflow_id: str, owner: str, *, ttl_seconds: float = 30.0) -> Lease:
+        """Take a workflow for one owner; what is recorded here from now on is recorded under this lease."""
+        return await self._run(self._engine.writer.acquire, workflow_id, owner, ttl_seconds)
+
+    async def renew_lease(self, lease: Lease, *, ttl_seconds: float = 30.0) -> Lease:
+        """Give a lease new time from now on; also if it has expired, while nobody took the workflow over."""
+        return await self._run(self._engine.kit.store.renew, lease, ttl_seconds)
+
+    async def release_lease(self, lease: Lease) -> None:
+        """Give a workflow up, so that others need not wait. A lease that is lost already stays lost."""
+        await self._run(self._engine.writer.release, lease)
+
+    async def lease_of(self, workflow_id: str) -> Lease | None:
+        """Tell the last lease of a workflow that was not released; `is_live` says whether it has expired."""
+        return await self._run(self._engine.kit.store.lease, check_workflow_id(workflow_id))
 
     async def flush(self) -> None:
         """Wait until everything recorded with `wait=False` is durable, and keyframes that are due too."""

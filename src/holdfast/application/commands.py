@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES, CheckpointType
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.state import WorkflowState
-from holdfast.domain.value import value
 
 State = WorkflowState | Mapping[str, Any]
 CheckpointName = CheckpointID | str
@@ -43,7 +42,7 @@ class CheckpointOptions(TypedDict, total=False):
     append_only: Iterable[str]
 
 
-@value
+@dataclass(frozen=True, slots=True)
 class CreateCheckpoint:
     """Record the state of a workflow."""
 
@@ -70,7 +69,7 @@ class CreateCheckpoint:
     forked_from: Mapping[str, Any] | None = None
 
 
-@value
+@dataclass(frozen=True, slots=True)
 class AppendEvent:
     """Record one fact."""
 

@@ -15,6 +15,8 @@ from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointError,
     CheckpointWriteError,
+    LeaseHeldError,
+    LeaseLostError,
     StoreClosedError,
 )
 from holdfast.domain.record import Commit
@@ -224,6 +226,9 @@ def _nobody_listens(_: Ticket) -> None:
 
 
 def _on_top_of(failure: Exception, workflow_id: str) -> Exception:
+    if isinstance(failure, LeaseHeldError | LeaseLostError):
+        # True of the workflow, and so of every commit to it.
+        return _copy(failure)
     kind = CheckpointConflictError if isinstance(failure, CheckpointConflictError) else CheckpointWriteError
     error = kind(
         "an earlier commit of the workflow failed, and this one was made on top of it",

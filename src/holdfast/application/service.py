@@ -18,6 +18,7 @@ from holdfast.domain.checkpoint import Checkpoint, CheckpointMeta
 from holdfast.domain.delta import Operation
 from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointID, check_workflow_id
+from holdfast.domain.record import Lease
 from holdfast.domain.reducers import AGENT_STATE_EVENT, DECISION_EVENT
 from holdfast.domain.retention import RetentionPolicy
 from holdfast.domain.state import WorkflowState
@@ -68,6 +69,8 @@ class CheckpointService:
 
         Raises:
             CheckpointConflictError: somebody else committed to the workflow first.
+            LeaseHeldError: another owner has the workflow for itself.
+            LeaseLostError: the lease that was acquired here was released, or another took over.
             CheckpointWriteError: it could not be made durable, or that is unknown.
             UnsupportedTypeError: the state holds a value of a type nobody registered.
             StateTooLargeError: the state exceeds the limit; nothing was written.
@@ -253,6 +256,39 @@ class CheckpointService:
             limit: at most so many.
         """
         return self._engine.reader.events(workflow_id, after, type, limit)
+
+    def acquire_lease(self, workflow_id: str, owner: str, *, ttl_seconds: float = 30.0) -> Lease:
+        """Take a workflow for one owner; what is recorded here from now on is recorded under this lease.
+
+        While the lease lives, others can neither acquire the workflow nor write it. Renew it in time.
+        Once it has expired anybody may take it over, and from that moment nothing more is recorded here:
+        the call fails with LeaseLostError, however long this process was asleep, until it acquires again.
+
+        Args:
+            workflow_id: the run; it need not exist yet.
+            owner: who works on it. The same owner may acquire again, and so fences its earlier self off.
+            ttl_seconds: how long the lease lives, by the clock of the store.
+
+        Raises:
+            LeaseHeldError: another owner has the workflow.
+        """
+        return self._engine.writer.acquire(workflow_id, owner, ttl_seconds)
+
+    def renew_lease(self, lease: Lease, *, ttl_seconds: float = 30.0) -> Lease:
+        """Give a lease new time from now on; also if it has expired, while nobody took the workflow over.
+
+        Raises:
+            LeaseLostError: it was released, or another was granted.
+        """
+        return self._engine.kit.store.renew(lease, ttl_seconds)
+
+    def release_lease(self, lease: Lease) -> None:
+        """Give a workflow up, so that others need not wait. A lease that is lost already stays lost."""
+        self._engine.writer.release(lease)
+
+    def lease_of(self, workflow_id: str) -> Lease | None:
+        """Tell the last lease of a workflow that was not released; `is_live` says whether it has expired."""
+        return self._engine.kit.store.lease(check_workflow_id(workflow_id))
 
     def flush(self) -> None:
         """Wait until everything recorded with `wait=False` is durable, and keyframes that are due too.

@@ -27,7 +27,8 @@ from holdfast.domain.errors import (
     StateTooLargeError,
 )
 from holdfast.domain.event import Event, encode_event
-from holdfast.domain.record import Commit, Head, Transition
+from holdfast.domain.ids import check_id, check_workflow_id
+from holdfast.domain.record import Commit, Head, Lease, Transition
 
 PRUNED_EVENT = "CHECKPOINTS_PRUNED"
 
@@ -40,6 +41,8 @@ class Writer:
         self._queue = queue
         self._housekeeper = housekeeper
         self.bases = Bases(kit.cache_bytes)
+        #: Workflows that were acquired here, and the tokens that their commits show, lost or not.
+        self._tokens: dict[str, int] = {}
 
     def create(self, command: CreateCheckpoint, on_done: OnDone | None = None) -> Ticket:
         """Queue a checkpoint of a state, or find that it is the last one again; the result is its id."""
@@ -73,8 +76,7 @@ class Writer:
     def remove(self, workflow_id: str, plan: Callable[[], Plan]) -> PruneResult:
         """Plan and carry out a removal while nobody here prepares a commit of the workflow."""
         with self.bases.slot(workflow_id) as slot:
-            if slot.pending is not None:
-                self._queue.settle(slot.pending)
+            self._settle(slot)
             removal = plan().removal
             if not removal.sequences and not removal.groups:
                 return PruneResult((), 0)
@@ -86,6 +88,26 @@ class Writer:
             if slot.base is not None and slot.base.head.sequence in removal.sequences:
                 slot.base = None
         return PruneResult(removal.sequences, freed_bytes)
+
+    def acquire(self, workflow_id: str, owner: str, ttl_seconds: float) -> Lease:
+        """Take a workflow for an owner; commits that are prepared from now on show the lease's token."""
+        check_workflow_id(workflow_id)
+        check_id("owner", owner)
+        with self.bases.slot(workflow_id) as slot:
+            self._settle(slot)
+            lease = self._kit.store.acquire(workflow_id, owner, ttl_seconds)
+            self._tokens[workflow_id] = lease.token
+            # Whoever had it before may have written: the next commit builds on what the store holds.
+            slot.base = None
+        return lease
+
+    def release(self, lease: Lease) -> None:
+        """Give a workflow up, once everything prepared under its lease is decided."""
+        with self.bases.slot(lease.workflow_id) as slot:
+            self._settle(slot)
+            self._kit.store.release(lease)
+            if self._tokens.get(lease.workflow_id) == lease.token:
+                del self._tokens[lease.workflow_id]
 
     def warm(self, workflow_id: str, *, is_head_enough: bool = False) -> None:
         """Read what the next checkpoint, or just the next event, builds on if it is not remembered."""
@@ -116,9 +138,7 @@ class Writer:
         base = slot.base
         if base is not None and base.sound and (is_head_enough or not base.is_stub):
             return base
-        if slot.pending is not None:
-            self._queue.settle(slot.pending)
-            slot.pending = None
+        self._settle(slot)
         if is_head_enough:
             slot.base = Base(self._kit.store.head(slot.workflow_id), Lineage(), is_stub=True)
             return slot.base
@@ -188,7 +208,15 @@ class Writer:
             )
         return bool(broken)
 
+    def _settle(self, slot: Slot) -> None:
+        """Wait until the outcome of what was queued last is known."""
+        if slot.pending is not None:
+            self._queue.settle(slot.pending)
+            slot.pending = None
+
     def _submit(self, slot: Slot, ticket: Ticket, following: Base) -> Ticket:
+        if token := self._tokens.get(slot.workflow_id):
+            ticket.commit = replace(ticket.commit, token=token)
         self._queue.submit(ticket)
         slot.pending = ticket
         slot.base = following

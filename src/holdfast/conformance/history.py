@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
+from holdfast.domain.errors import CheckpointError
 from holdfast.domain.event import Event, encode_event
 from holdfast.domain.record import (
     Commit,
@@ -47,6 +50,7 @@ class History:
         blobs: dict[str, bytes] | None = None,
         needs: tuple[str, ...] = (),
         transitions: tuple[Transition, ...] = (),
+        token: int = 0,
         **about: Any,
     ) -> Commit:
         """Make the next commit: an event, and a checkpoint with it unless told otherwise."""
@@ -63,6 +67,7 @@ class History:
             transitions,
             blobs or {},
             needs,
+            token,
         )
 
     def commit(self, **parts: Any) -> Commit:
@@ -91,7 +96,7 @@ class History:
         uuid = f"{blob_name(self.workflow_id.encode())[:8]}-0000-4000-8000-{sequence:012d}"
         entry = Entry(sequence, uuid, NOON, "agent_complete", checksum, parent=sequence - 1, **values)
         data = record_line(self.workflow_id, self.head.checksum, entry, text)
-        return Record(Entry(**{**_fields(entry), "length": len(data)}), data)
+        return Record(replace(entry, length=len(data)), data)
 
 
 def record_line(workflow_id: str, parent: str, entry: Entry, text: str) -> bytes:
@@ -134,8 +139,23 @@ def raises(kind: type[Exception], call: Callable[[], Any]) -> Exception:
     raise AssertionError(f"{kind.__name__} was not raised, but {found!r} returned")
 
 
-def _fields(entry: Entry) -> dict[str, Any]:
-    return {name: getattr(entry, name) for name in Entry.__slots__}
+def in_threads(calls: list[Callable[[], None]]) -> None:
+    """Run calls at once; raise the first thing that went wrong in one of them."""
+    problems: list[BaseException] = []
+
+    def guarded(call: Callable[[], None]) -> None:
+        try:
+            call()
+        except (CheckpointError, AssertionError) as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=guarded, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if problems:
+        raise problems[0]
 
 
 class Opening:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from functools import partial
 
 from holdfast.conformance.committing import Committing
-from holdfast.conformance.history import History, blob_name, make_keyframe, raises
+from holdfast.conformance.copying import Arriving
+from holdfast.conformance.history import History, blob_name, in_threads, make_keyframe, raises
 from holdfast.conformance.keeping import Keeping
-from holdfast.domain.errors import (
-    CheckpointConflictError,
-    CheckpointError,
-    InvalidIdError,
-    StoreClosedError,
-)
+from holdfast.conformance.leasing import Leasing
+from holdfast.domain.errors import CheckpointConflictError, InvalidIdError, StoreClosedError
 from holdfast.domain.record import Head, Removal, Transition
 
 #: Ids that a store keeps apart and never takes for paths, or refuses with InvalidIdError.
@@ -25,7 +20,7 @@ ODD_IDS = (
 )
 
 
-class StoreConformance(Committing, Keeping):
+class StoreConformance(Committing, Keeping, Leasing, Arriving):
     """What every store promises."""
 
     def test_reopening_sees_everything(self) -> None:
@@ -81,7 +76,7 @@ class StoreConformance(Committing, Keeping):
                     history.commit(text="x" * 200)
                 heads[workflow_id] = history.head
 
-            _in_threads([partial(work, f"W{n}") for n in range(8)])
+            in_threads([partial(work, f"W{n}") for n in range(8)])
             assert {workflow_id: store.head(workflow_id) for workflow_id in heads} == heads
             assert all(len(list(store.records(workflow_id, 1, 20))) == 20 for workflow_id in heads)
 
@@ -98,7 +93,7 @@ class StoreConformance(Committing, Keeping):
                     else:
                         assert isinstance(outcome, CheckpointConflictError)
 
-            _in_threads([work] * 4)
+            in_threads([work] * 4)
             assert sorted(won) == list(range(1, len(won) + 1))
             assert store.head("W").sequence == len(won)
 
@@ -107,6 +102,7 @@ class StoreConformance(Committing, Keeping):
         history = History(store)
         history.commit(keyframe=b"one")
         draft = history.draft()
+        lease = store.acquire("W", "ann", 0)
         store.close()
         store.close()
         for call in (
@@ -125,24 +121,9 @@ class StoreConformance(Committing, Keeping):
             lambda: store.commit([draft]),
             lambda: store.remove("W", Removal(sequences=(1,))),
             lambda: store.put_keyframe("W", make_keyframe(1, b"one")),
+            lambda: store.acquire("W", "ann", 60),
+            lambda: store.renew(lease, 60),
+            lambda: store.release(lease),
+            lambda: store.lease("W"),
         ):
             raises(StoreClosedError, call)
-
-
-def _in_threads(calls: list[Callable[[], None]]) -> None:
-    """Run calls at once; raise the first thing that went wrong in one of them."""
-    problems: list[BaseException] = []
-
-    def guarded(call: Callable[[], None]) -> None:
-        try:
-            call()
-        except (CheckpointError, AssertionError) as problem:
-            problems.append(problem)
-
-    threads = [threading.Thread(target=guarded, args=(call,)) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if problems:
-        raise problems[0]

@@ -58,8 +58,8 @@ class Entry:
 class Record:
     """A checkpoint as committed: its listing entry and the exact bytes that were hashed.
 
-    A copy of a store also brings tombstones: then the entry is `pruned`, and where the group of the
-    checkpoint is gone too there are no bytes.
+    A copy of a store also brings tombstones: then the entry is `pruned`, and where the record of the
+    checkpoint is gone too there are no bytes, and the entry's group is 0.
     """
 
     entry: Entry

@@ -12,6 +12,11 @@ def test_workflow_and_event_folders_share_shard_and_name():
     assert layout.workflow_folder("wf").partition("/")[2] == layout.events_folder("wf").partition("/")[2]
 
 
+def test_a_lease_lies_under_the_same_shard_and_name():
+    # What another process commits is recognised by it as something about this workflow.
+    assert layout.lease_path("wf") == f"leases/{layout.workflow_folder('wf').partition('/')[2]}/lease.json"
+
+
 @pytest.mark.parametrize("odd", ["../../etc", "a/b", "a b", "CON", "ü", "x" * 255])
 def test_an_odd_id_is_one_folder_below_its_shard(odd):
     parts = layout.workflow_folder(odd).split("/")

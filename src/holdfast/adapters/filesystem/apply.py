@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from holdfast.adapters.filesystem.disk import Disk
@@ -31,18 +31,14 @@ class Applier:
             self._apply_to(path, listed)
 
     def _apply_to(self, path: str, operations: list[Operation]) -> None:
-        writes: list[Operation] = []
-        for operation in operations:
-            if operation.kind is Kind.WRITE:
-                writes.append(operation)
-                continue
-            writes.clear()
-            if operation.kind is Kind.REPLACE:
-                self._replace(path, operation.data)
-            else:
-                self._unlink(path)
-        if writes:
-            self._write(path, writes)
+        base = last_whole(operations)
+        if base is not None:
+            # What came before it is gone: a lease that was renewed often is written once.
+            whole = operations[base]
+            self._replace(path, whole.data) if whole.kind is Kind.REPLACE else self._unlink(path)
+            operations = operations[base + 1 :]
+        if operations:
+            self._write(path, operations)
 
     def _write(self, path: str, writes: list[Operation]) -> None:
         handle = self._open(path)
@@ -147,6 +143,14 @@ def ancestors(path: str) -> list[str]:
     """Every folder above a path, the root included."""
     parts = path.split("/")[:-1]
     return ["/".join(parts[:count]) for count in range(len(parts) + 1)]
+
+
+def last_whole(operations: Sequence[Operation]) -> int | None:
+    """Index of the last operation that sets the file as a whole."""
+    for index in range(len(operations) - 1, -1, -1):
+        if operations[index].kind is not Kind.WRITE:
+            return index
+    return None
 
 
 def merge(writes: list[Operation]) -> list[tuple[int, bytes]]:

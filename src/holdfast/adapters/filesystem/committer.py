@@ -13,6 +13,7 @@ from holdfast.adapters.filesystem import layout, quarantine
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Frame, Operation, encode_operations, frame_bytes
 from holdfast.adapters.filesystem.journal import Appended, Journal
+from holdfast.adapters.filesystem.leases import Decide, Leases, fence, read_lease
 from holdfast.adapters.filesystem.manifest import Manifest
 from holdfast.adapters.filesystem.overlay import Files, Overlay
 from holdfast.adapters.filesystem.page import Page
@@ -23,11 +24,13 @@ from holdfast.adapters.filesystem.views import Views
 from holdfast.adapters.filesystem.writer import Draft, Ends, Standing
 from holdfast.domain.errors import (
     CheckpointConflictError,
+    CheckpointCorruptError,
     CheckpointNotFoundError,
     StateTooLargeError,
     StoreClosedError,
 )
 from holdfast.domain.record import Commit, Entry, Keyframe, Removal
+from holdfast.ports import Clock
 
 _STANDINGS_MAX = 8192
 #: What a commit takes beside the bytes it brings: manifest lines, sums, paths.
@@ -37,8 +40,9 @@ _COMMIT_OVERHEAD_BYTES = 4096
 class Committer:
     """Appends to the journal what one process commits, and follows what the others do."""
 
-    def __init__(self, disk: Disk, journal_bytes: int) -> None:
+    def __init__(self, disk: Disk, journal_bytes: int, clock: Clock) -> None:
         self._disk = disk
+        self._clock = clock
         self._overlay = Overlay()
         self.files = Files(disk, self._overlay)
         self.views = Views(disk, self.files, self.refresh)
@@ -48,6 +52,7 @@ class Committer:
         self._standings: OrderedDict[str, Standing] = OrderedDict()
         self._sound: set[str] = set()
         self.recent: dict[str, Entry] = {}
+        self.leases = Leases(disk, clock, self._keep_lease)
         self.journal = Journal(disk, journal_bytes)
         self.settler = Settler(disk, self.journal, self._overlay, self.refresh)
         self.journal.open(self.settler.redo)
@@ -186,9 +191,11 @@ class Committer:
             key = _key(commit.workflow_id)
             try:
                 standing = standings.get(key) or self.standing(commit.workflow_id)
+                if commit.token or standing.lease is not None:
+                    fence(commit, standing.lease, self._clock)
                 standings[key] = draft.add(commit, standing)
                 outcomes.append(None)
-            except (CheckpointConflictError, CheckpointNotFoundError) as error:
+            except (CheckpointConflictError, CheckpointCorruptError, CheckpointNotFoundError) as error:
                 outcomes.append(error)
         return draft.operations
 
@@ -280,6 +287,23 @@ class Committer:
         for path, data in files.items():
             staging.add(id(slim), path, data)
         return slim
+
+    # -- leases ------------------------------------------------------------------------------
+
+    def _keep_lease(self, workflow_id: str, decide: Decide) -> None:
+        """Make durable what is decided under the lock about a workflow's lease."""
+
+        def draft() -> list[Operation]:
+            operation = decide(read_lease(self.files, workflow_id))
+            return [] if operation is None else [operation]
+
+        def appended() -> None:
+            key = _key(workflow_id)
+            if (standing := self._standings.get(key)) is not None:
+                self._standings[key] = replace(standing, lease=read_lease(self.files, workflow_id))
+
+        with Staging(self._disk) as staging:
+            self._write(draft, appended, staging)
 
     # -- derived objects and removal ---------------------------------------------------------
 

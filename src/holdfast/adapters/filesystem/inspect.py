@@ -8,11 +8,14 @@ from typing import Any
 
 from holdfast.adapters.filesystem import layout, quarantine
 from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.leases import parse as parse_lease
 from holdfast.adapters.filesystem.manifest import Manifest, ManifestDamaged, parse
 from holdfast.adapters.filesystem.overlay import Files
 from holdfast.adapters.filesystem.rebuild import event_lines, read_sums
 from holdfast.adapters.filesystem.views import UNKNOWN_EVENT, Views, event_seq
 from holdfast.ports import Finding
+
+_KEPT = (layout.CHECKPOINTS, layout.EVENTS, layout.LEASES, layout.BLOBS)
 
 
 def check_store(disk: Disk, files: Files, views: Views) -> Iterator[Finding]:
@@ -21,6 +24,7 @@ def check_store(disk: Disk, files: Files, views: Views) -> Iterator[Finding]:
         yield Finding(f"{layout.QUARANTINE}: {report['place']}", str(report["reason"]))
     for workflow_id in views.workflows():
         yield from _check_workflow(files, views, workflow_id)
+    yield from _check_leases(files)
     yield from _check_blobs(files)
 
 
@@ -99,6 +103,15 @@ def _check_events(files: Files, workflow_id: str, listed: Manifest) -> Iterator[
         yield Finding(folder, f"the last event is {last}, a checkpoint was made after event {known}")
 
 
+def _check_leases(files: Files) -> Iterator[Finding]:
+    for shard in files.list_folders(layout.LEASES):
+        for folder in files.list_folders(f"{layout.LEASES}/{shard}"):
+            path = f"{layout.LEASES}/{shard}/{folder}/{layout.LEASE}"
+            lease = parse_lease(files.read(path) or b"").lease
+            if lease is None or layout.lease_path(lease.workflow_id) != path:
+                yield Finding(path, "not what was written; acquiring a lease of the workflow replaces it")
+
+
 def _check_blobs(files: Files) -> Iterator[Finding]:
     for shard in files.list_folders(layout.BLOBS):
         for name in files.list_folder(f"{layout.BLOBS}/{shard}"):
@@ -111,7 +124,7 @@ def _check_blobs(files: Files) -> Iterator[Finding]:
 def store_stats(disk: Disk, pending_bytes: int) -> dict[str, Any]:
     """Bytes and files by kind, and how much of the journal the plain files do not durably hold yet."""
     kinds = {}
-    for kind in (layout.CHECKPOINTS, layout.EVENTS, layout.BLOBS, "journal", layout.QUARANTINE, "recovery"):
+    for kind in (*_KEPT, "journal", layout.QUARANTINE, "recovery"):
         count, size = _measure(disk, kind)
         kinds[kind] = {"files": count, "bytes": size}
     total = sum(kind["bytes"] for kind in kinds.values())

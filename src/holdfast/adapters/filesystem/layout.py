@@ -9,10 +9,12 @@ from holdfast.domain.ids import check_id, folder_name, shard
 SETTINGS = "holdfast.json"
 CHECKPOINTS = "checkpoints"
 EVENTS = "events"
+LEASES = "leases"
 BLOBS = "blobs"
 QUARANTINE = "quarantine"
 LATEST = "recovery/latest.json"
 MANIFEST = "manifest.jsonl"
+LEASE = "lease.json"
 SUMS = "SHA256SUMS"
 
 _DELTAS_SUFFIX = ".deltas.jsonl"
@@ -28,6 +30,10 @@ def workflow_folder(workflow_id: str) -> str:
 def events_folder(workflow_id: str) -> str:
     check_id("workflow", workflow_id)
     return f"{EVENTS}/{shard(workflow_id)}/{folder_name(workflow_id)}"
+
+
+def lease_path(workflow_id: str) -> str:
+    return f"{LEASES}/{workflow_folder(workflow_id).partition('/')[2]}/{LEASE}"
 
 
 def manifest_path(folder: str) -> str:

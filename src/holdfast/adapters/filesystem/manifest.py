@@ -83,7 +83,7 @@ class Manifest:
 
 
 def header_line(workflow_id: str) -> bytes:
-    return _line({"manifest": 1, "wf": workflow_id})
+    return summed_line({"manifest": 1, "wf": workflow_id})
 
 
 def entry_line(entry: Entry, offset: int) -> bytes:
@@ -94,7 +94,7 @@ def entry_line(entry: Entry, offset: int) -> bytes:
     if entry.parent != entry.sequence - 1:
         fields["parent"] = entry.parent
     fields["at"] = offset
-    return _line(fields)
+    return summed_line(fields)
 
 
 def keyframe_line(keyframe: KeyframeEntry) -> bytes:
@@ -106,11 +106,11 @@ def keyframe_line(keyframe: KeyframeEntry) -> bytes:
     fields["suffix"] = keyframe.suffix
     if keyframe.blobs:
         fields["blobs"] = keyframe.blobs
-    return _line(fields)
+    return summed_line(fields)
 
 
 def transition_line(transition: Transition) -> bytes:
-    return _line(
+    return summed_line(
         {
             "of": transition.sequence,
             "status": transition.status,
@@ -121,7 +121,7 @@ def transition_line(transition: Transition) -> bytes:
 
 
 def removal_line(removal: Removal) -> bytes:
-    return _line({"pruned": _ranges(removal.sequences), "groups": removal.groups})
+    return summed_line({"pruned": _ranges(removal.sequences), "groups": removal.groups})
 
 
 def _ranges(numbers: Iterable[int]) -> list[list[int]]:
@@ -219,7 +219,8 @@ def read_keyframe(line: dict[str, Any]) -> KeyframeEntry:
     )
 
 
-def _line(fields: dict[str, Any]) -> bytes:
+def summed_line(fields: dict[str, Any]) -> bytes:
+    """Write a line that carries its own sum, which `parse_line` looks at."""
     body = plainjson.dumps(fields)[:-1]
     return body + b',"sum":"' + _sum(body) + b'"}\n'
 

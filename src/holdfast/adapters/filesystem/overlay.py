@@ -6,7 +6,7 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Iterable
 
-from holdfast.adapters.filesystem.apply import merge
+from holdfast.adapters.filesystem.apply import last_whole, merge
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Frame, Kind, Operation
 
@@ -89,7 +89,7 @@ class Files:
         """Bytes of a file (all of them, or a range), or None if there is no such file."""
         for _ in range(_READ_AGAIN_MAX):
             drops, operations = self._overlay.version(path)
-            is_whole = _last_whole(operations) is not None
+            is_whole = last_whole(operations) is not None
             data = None if is_whole else self._read_disk(path, offset, length)
             # What is half applied while we read is still pending afterwards, and covers it whole.
             seen, operations = self._overlay.version(path)
@@ -137,20 +137,12 @@ class Files:
 def _laid_over(
     data: bytes | None, operations: tuple[Operation, ...], offset: int, length: int | None
 ) -> bytes | None:
-    base = _last_whole(operations)
+    base = last_whole(operations)
     if base is None:
         return _lay_over(data, operations, offset, length)
     whole = operations[base]
     data = None if whole.kind is Kind.UNLINK else _cut(whole.data, offset, length)
     return _lay_over(data, operations[base + 1 :], offset, length)
-
-
-def _last_whole(operations: tuple[Operation, ...]) -> int | None:
-    """Index of the last operation that sets the file as a whole."""
-    for index in range(len(operations) - 1, -1, -1):
-        if operations[index].kind is not Kind.WRITE:
-            return index
-    return None
 
 
 def _cut(data: bytes, offset: int, length: int | None) -> bytes:

@@ -8,6 +8,7 @@ import uuid
 import warnings
 import weakref
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from holdfast.adapters.filesystem import layout, quarantine
@@ -16,12 +17,14 @@ from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.faults import reading, writing
 from holdfast.adapters.filesystem.follower import Follower
 from holdfast.adapters.filesystem.inspect import check_store, store_stats
+from holdfast.adapters.filesystem.leases import Leases, read_lease
 from holdfast.adapters.filesystem.manifest import Manifest, latest_json
 from holdfast.adapters.filesystem.ring_files import FOLDER as JOURNAL
 from holdfast.adapters.filesystem.ring_files import Damage
 from holdfast.adapters.filesystem.settings import Settings, read_settings, write_settings
 from holdfast.adapters.filesystem.staging import write_file
 from holdfast.adapters.filesystem.views import Views
+from holdfast.adapters.system import SystemClock
 from holdfast.domain.errors import (
     CheckpointWriteError,
     StoreClosedError,
@@ -29,8 +32,9 @@ from holdfast.domain.errors import (
     StoreNotFoundError,
     StoreReadOnlyError,
 )
-from holdfast.domain.record import Commit, Entry, Head, Keyframe, KeyframeEntry, Removal
-from holdfast.ports import Finding
+from holdfast.domain.lease import as_of
+from holdfast.domain.record import Commit, Entry, Head, Keyframe, KeyframeEntry, Lease, Removal
+from holdfast.ports import Clock, Finding
 
 JOURNAL_BYTES = 8 * 1024 * 1024
 
@@ -42,8 +46,11 @@ class FilesystemStore:
     manifests, sums) is written from the journal in the background.
     """
 
-    def __init__(self, disk: Disk, *, read_only: bool, journal_bytes: int, background: bool) -> None:
+    def __init__(
+        self, disk: Disk, *, read_only: bool, journal_bytes: int, background: bool, clock: Clock
+    ) -> None:
         self._disk = disk
+        self._clock = clock
         self._read_only = read_only
         self._journal_bytes = journal_bytes
         self._background = background
@@ -62,6 +69,7 @@ class FilesystemStore:
         journal_bytes: int = JOURNAL_BYTES,
         background: bool = True,
         disk: Disk | None = None,
+        clock: Clock | None = None,
     ) -> FilesystemStore:
         """Open the store in a folder, or create one there.
 
@@ -71,6 +79,7 @@ class FilesystemStore:
             journal_bytes: Size of the journal's ring; a commit may take half of it.
             background: Apply and settle in a thread; else only in `settle` and `close`.
             disk: Another door to the file system, for tests.
+            clock: What leases expire by; all who write one store must agree on it.
         """
         disk = disk or Disk(os.path.abspath(path))
         with reading(disk.root):
@@ -80,7 +89,13 @@ class FilesystemStore:
                 _create(disk)
         with reading(disk.root):
             read_settings(disk)
-        return cls(disk, read_only=read_only, journal_bytes=journal_bytes, background=background)
+        return cls(
+            disk,
+            read_only=read_only,
+            journal_bytes=journal_bytes,
+            background=background,
+            clock=clock or SystemClock(),
+        )
 
     def _begin(self) -> None:
         """Everything a process needs of its own: at opening, and again after a fork."""
@@ -89,7 +104,7 @@ class FilesystemStore:
             self._source: Committer | Follower = Follower(self._disk)
         else:
             with writing(self._disk.root):
-                self._source = self._committer = Committer(self._disk, self._journal_bytes)
+                self._source = self._committer = Committer(self._disk, self._journal_bytes, self._clock)
             if (damage := self._committer.journal.damage) is not None:
                 self._report_damage(damage)
         self._pid = os.getpid()
@@ -163,6 +178,35 @@ class FilesystemStore:
         committer = self._writer()
         with writing(self.url):
             return committer.remove(workflow_id, removal)
+
+    # -- leases ------------------------------------------------------------------------------
+
+    def acquire(self, workflow_id: str, owner: str, ttl_seconds: float) -> Lease:
+        with self._leasing() as leases:
+            return leases.acquire(workflow_id, owner, ttl_seconds)
+
+    def renew(self, lease: Lease, ttl_seconds: float) -> Lease:
+        with self._leasing() as leases:
+            return leases.renew(lease, ttl_seconds)
+
+    def release(self, lease: Lease) -> None:
+        with self._leasing() as leases:
+            leases.release(lease)
+
+    @contextmanager
+    def _leasing(self) -> Iterator[Leases]:
+        committer = self._writer()
+        with writing(self.url):
+            yield committer.leases
+        if self._background:
+            committer.settler.wake()
+
+    def lease(self, workflow_id: str) -> Lease | None:
+        with reading(self.url):
+            self._fresh()
+            file = read_lease(self._source.files, workflow_id)
+        lease = None if file is None else file.in_force(workflow_id)
+        return None if lease is None else as_of(lease, self._clock.now())
 
     # -- reading -----------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from holdfast.adapters.filesystem import layout
 from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.leases import read_lease
 from holdfast.adapters.filesystem.manifest import Manifest, ManifestDamaged, parse, parse_line
 from holdfast.adapters.filesystem.overlay import Files
 from holdfast.adapters.filesystem.rebuild import event_lines, rebuild_manifest
@@ -130,7 +131,7 @@ class Views:
             event_seq,
             event_hash,
         )
-        return Standing(head, names[-1] if names else "")
+        return Standing(head, names[-1] if names else "", read_lease(self._files, workflow_id))
 
     def _last_event(self, path: str) -> tuple[int, str]:
         size = self._files.size(path) or 0

@@ -6,6 +6,7 @@ from collections import OrderedDict
 
 from holdfast.adapters.filesystem import layout, manifest
 from holdfast.adapters.filesystem.frame import Kind, Operation
+from holdfast.adapters.filesystem.leases import LeaseFile
 from holdfast.adapters.filesystem.overlay import Files
 from holdfast.domain.errors import CheckpointNotFoundError
 from holdfast.domain.record import Commit, Head, Keyframe, Record
@@ -54,6 +55,8 @@ class Standing:
     head: Head
     #: The newest events file; an event never goes to an older one, even if the clock steps back.
     events_name: str = ""
+    #: None: it never had a lease.
+    lease: LeaseFile | None = None
 
 
 class Draft:
@@ -75,7 +78,7 @@ class Draft:
         self._add_blobs(commit.blobs)
         self._add_manifest_lines(commit, folder)
         events_name = self._add_events(commit, standing.events_name)
-        return Standing(commit.head, events_name)
+        return Standing(commit.head, events_name, standing.lease)
 
     def _require(self, needs: set[str]) -> None:
         for sha256 in needs:
