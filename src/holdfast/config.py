@@ -39,7 +39,7 @@ class Config:
     """Everything that can be set. Sizes are in bytes.
 
     Attributes:
-        store: where the store is: a path, or a URL such as `file:PATH` or `memory:`.
+        store: where the store is: a path, or a URL such as `file:PATH`, `sqlite:PATH`, `postgresql://...`.
         mode: `default` writes JSON, `performance` MessagePack, `compliance` CBOR.
         compression: none, zstd or gzip, for payloads of at least `compression_threshold_bytes`.
         compression_level: None for a sensible one.

@@ -67,6 +67,18 @@ def test_a_store_in_memory_has_no_place_to_look_at(run: Run):
     assert {check["name"] for check in told["checks"]} == {"store", "files", "clock", "sqlite", "versions"}
 
 
+def test_a_store_in_one_file_tells_its_journal_and_what_can_be_reclaimed(run: Run, tmp_path: Path):
+    url = f"sqlite:{tmp_path / 'store.db'}"
+    with bootstrap.open(url) as service:
+        service.create_checkpoint("wf", {"n": 1})
+    told = {
+        check["name"]: check["detail"] for check in run("doctor", "--json", "--store", url).data["checks"]
+    }
+    assert "SQLite" in told["journal"] and "can be reclaimed" in told["space"]
+    assert {"disk space", "file system", "permissions", "sqlite"} <= set(told)
+    assert "journal: SQLite" in told["sqlite"]
+
+
 def test_a_store_without_checkpoints_is_healthy(run: Run, tmp_path: Path):
     run("init", "--store", tmp_path / "new")
     assert run("doctor", "--store", tmp_path / "new").exit_code == 0

@@ -111,24 +111,6 @@ def test_who_holds_a_lock_is_told_without_taking_it(tmp_path: Path):
     assert machine.lock_holders(str(tmp_path / "none")) == []
 
 
-@pytest.mark.parametrize(
-    ("version", "sound"),
-    [
-        ((3, 40, 1), False),
-        ((3, 44, 5), False),
-        ((3, 44, 6), True),
-        ((3, 45, 0), False),
-        ((3, 50, 7), True),
-        ((3, 51, 2), False),
-        ((3, 52, 0), False),
-        ((3, 53, 0), True),
-        ((4, 0, 0), True),
-    ],
-)
-def test_a_sqlite_with_the_defect_is_told(version, sound):
-    assert ("free of" in machine.sqlite_library(version).detail) == sound
-
-
 def test_what_is_not_installed_is_left_out(monkeypatch):
     monkeypatch.setattr(machine, "_DISTRIBUTIONS", ("click", "no-such-distribution"))
     assert "click" in machine.versions() and "no-such-distribution" not in machine.versions()

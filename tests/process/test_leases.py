@@ -13,10 +13,15 @@ from holdfast.config import Config
 from holdfast.domain.errors import CheckpointConflictError, LeaseHeldError
 from holdfast.domain.record import Lease
 from holdfast.ports import Store
+from tests.adapters.postgres import server
 from tests.process.leaseholder import WORKFLOW, Leaseholder
 
 #: What is said of every store that processes can share: how a URL of a new one is made.
-STORES: dict[str, Callable[[Path], str]] = {"file": lambda folder: f"file:{folder / 'store'}"}
+STORES: dict[str, Callable[[Path], str]] = {
+    "file": lambda folder: f"file:{folder / 'store'}",
+    "sqlite": lambda folder: f"sqlite:{folder / 'store.db'}",
+    "postgresql": lambda _: server.url(),
+}
 
 OVER_SECONDS = 0.0
 SHORT_SECONDS = 0.2

