@@ -29,13 +29,14 @@ COMMITS_EACH = 60
 def run(folder: Path) -> list[Row]:
     warnings.simplefilter("ignore", StateSizeWarning)
     folder.mkdir()
+    folder = folder.resolve()
     return [*_sqlite(folder), *_postgres(folder)]
 
 
 def _sqlite(folder: Path) -> list[Row]:
     url = f"sqlite:{folder / 'store.db'}"
     with _open(url) as service:
-        raw = RawSqlite(folder / "raw.db", service.stats()["journal_mode"])
+        raw = RawSqlite(folder / "raw.db")
         rows = [_commit("SQLite", service, raw)]
         raw.close()
     chat = folder / "chat.db"
@@ -75,9 +76,8 @@ def _commit(name: str, service: CheckpointService, raw: Callable[[bytes], None])
     if service.restore_checkpoint("bench@latest").messages != changing.state.messages:
         raise AssertionError("what was read back is not what was written")
     ratio = p50(ours) / p50(inserted)
-    told = (
-        f"p50 {micros(p50(ours))}, p95 {micros(p95(ours))}, {ratio:.2f}x a raw insert ({micros(p50(inserted))})"
-    )
+    both = f"{ratio:.2f}x a raw insert ({micros(p50(inserted))})"
+    told = f"p50 {micros(p50(ours))}, p95 {micros(p95(ours))}, {both}"
     return Row("stores", f"{name}: 20 KB checkpoint", told, "<= 1.5x", ratio <= 1.5)
 
 
@@ -96,7 +96,7 @@ def _processes(url: str) -> Row:
 
 
 def _rate(url: str, count: int) -> float:
-    """Commits per second of so many processes, from the first's start of work to the last's end."""
+    """Commits per second of so many processes, from their start of work to the last one's end of it."""
     command = [sys.executable, "-m", "benchmarks.stores", url, str(COMMITS_EACH)]
     started = [
         subprocess.Popen(
@@ -104,13 +104,24 @@ def _rate(url: str, count: int) -> float:
         )
         for n in range(count)
     ]
-    for process in started:
-        assert process.stdout is not None
-        process.stdout.readline()
+    _hear(started, "ready")
     began = time.perf_counter()
     for process in started:
-        process.communicate("go\n")
-    return count * COMMITS_EACH / (time.perf_counter() - began)
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    _hear(started, "done")
+    seconds = time.perf_counter() - began
+    for process in started:
+        process.communicate()
+    return count * COMMITS_EACH / seconds
+
+
+def _hear(started: list[subprocess.Popen[str]], word: str) -> None:
+    for process in started:
+        assert process.stdout is not None
+        if process.stdout.readline().strip() != word:
+            raise AssertionError(f"a process did not get to {word!r}")
 
 
 def work(url: str, each: int, workflow_id: str) -> None:
@@ -122,6 +133,7 @@ def work(url: str, each: int, workflow_id: str) -> None:
         sys.stdin.readline()
         for _ in range(each):
             service.create_checkpoint(workflow_id, changing.step())
+        print("done", flush=True)
 
 
 def _chat(url: str) -> int:
@@ -138,9 +150,7 @@ def _chat(url: str) -> int:
 def _chat_row(name: str, text: int, used: int) -> Row:
     bound = 3 * text + PER_CHECKPOINT_BYTES * TURNS
     told = f"{used / 1e6:.2f} MB for {text / 1e6:.2f} MB of text; bound {bound / 1e6:.2f} MB"
-    return Row(
-        "stores", f"{name}: chat, 600 B turns: size", told, "<= 3x text + 1.3 KB each", used <= bound
-    )
+    return Row("stores", f"{name}: chat, 600 B turns: size", told, "<= 3x text + 1.3 KB each", used <= bound)
 
 
 if __name__ == "__main__":
