@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from holdfast.application.base import Base
@@ -52,11 +53,13 @@ def test_the_first_checkpoint_is_whole() -> None:
 
 def test_the_fields_stand_in_the_order_of_the_format() -> None:
     kit = make_kit()
-    base = first(kit, {"a": 1}).base
+    # An event came between.
+    base = replace(first(kit, {"a": 1}).base, head=Head(1, "sha256:1", 2, "sha256:2"))
     draft = following(
         kit,
         base,
         {"a": 2},
+        max_retries=5,
         phase=2,
         stage_id="research",
         agent_id="worker-1",
@@ -86,7 +89,13 @@ def test_the_fields_stand_in_the_order_of_the_format() -> None:
     ]
     assert fields["ops"] == [{"op": "set", "path": ["a"], "value": 2}]
     assert (fields["parent"], fields["base"]) == (base.head.checksum, 1)
-    assert (fields["events"], fields["event_seq"]) == (1, 2)
+    assert (fields["events"], fields["event_seq"], fields["max_retries"]) == (2, 3, 5)
+
+
+def test_what_is_usual_is_left_out() -> None:
+    kit = make_kit()
+    fields = line(following(kit, first(kit, {"a": 1}).base, {"a": 2}))
+    assert fields["event_seq"] == 2 and not {"events", "max_retries", "stage", "deps"} & set(fields)
 
 
 def test_record_entry_event_and_next_base_agree() -> None:

@@ -10,7 +10,7 @@ from holdfast.application.keyframes import Caption, build_keyframe
 from holdfast.application.kit import Kit
 from holdfast.application.records import Body, build, change_body, full_body
 from holdfast.application.snapshot import Snapshot
-from holdfast.domain.checkpoint import SCHEMA_VERSION
+from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES, SCHEMA_VERSION
 from holdfast.domain.delta import Operation
 from holdfast.domain.event import Event, encode_event
 from holdfast.domain.ids import CheckpointID
@@ -121,10 +121,10 @@ class Drafting:
             "schema": SCHEMA_VERSION,
             "phase": self._asked.phase,
             "size": self._size,
-            "events": self._event.seq - base.checkpoint_event_seq,
+            "events": _unless(1, self._event.seq - base.checkpoint_event_seq),
             "event_seq": self._event.seq,
             "handler": asked.resume_handler,
-            "max_retries": asked.max_retries,
+            "max_retries": _unless(DEFAULT_MAX_RETRIES, asked.max_retries),
             "deps": list(asked.dependent_uuids) or None,
             "blobs": list(blobs) or None,
             "stage_state": None if stage_state is None else unpack(stage_state),
@@ -210,3 +210,8 @@ class Drafting:
             warned_bytes=self._base.warned_bytes,
         )
         return Draft(checkpoint_id, commit, base, due)
+
+
+def _unless(usual: int, number: int) -> int | None:
+    """Leave out what a reader takes for granted."""
+    return None if number == usual else number

@@ -140,6 +140,6 @@ def caption_of(store: Store, workflow_id: str, entry: Entry) -> Caption:
         session_id=entry.session,
         parent_sequence=entry.parent,
         parent_checksum=fields["parent"],
-        events_since_prev=fields.get("events", 0),
+        events_since_prev=fields.get("events", 1),
         size_bytes=entry.state_bytes,
     )

@@ -15,6 +15,7 @@ from holdfast.cli.opening import find, reading, store_above
 from holdfast.cli.output import Output, counted, json_safe, safe, size_text
 from holdfast.cli.pointer import look_up, parse_pointer
 from holdfast.cli.values import as_json_tree, pretty, summary
+from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES
 
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
@@ -155,10 +156,10 @@ def described(kit: Kit, found: Found) -> dict[str, Any]:
         "agent_version": record.get("agent_version"),
         "schema_version": record.get("schema"),
         "resume_handler": record.get("handler"),
-        "max_retries": record.get("max_retries"),
+        "max_retries": record.get("max_retries", DEFAULT_MAX_RETRIES),
         "depends_on": record.get("deps", []),
         "forked_from": record.get("forked_from"),
-        "events_since_parent": record.get("events", 0),
+        "events_since_parent": record.get("events", 1),
         "operations": len(record["ops"]) if "ops" in record else None,
         "keyframe": {"format": keyframe.suffix, "bytes": keyframe.length} if keyframe else None,
         "blobs": list(found.entry.blobs),
