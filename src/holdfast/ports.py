@@ -112,9 +112,10 @@ class Store(Protocol):
     def commit(self, commits: Sequence[Commit]) -> list[Exception | None]:
         """Make all of the commits durable with one sync; answer one outcome each, in order.
 
-        Whoever records anything records at least one event: the event's sequence is what two writers
-        race for. None: durable. CheckpointConflictError: the expected head was not the head (earlier
-        commits of the same call count), nothing of that commit was kept, the others were.
+        Whoever records anything new records at least one event: the event's sequence is what two
+        writers race for. Only a copy may bring a checkpoint without any, where its events were removed.
+        None: durable. CheckpointConflictError: the expected head was not the head (earlier commits of
+        the same call count), nothing of that commit was kept, the others were.
         LeaseLostError: the token is not that of the workflow's last lease, or that one was released.
         LeaseHeldError: no token, and a lease of the workflow is live. If durability failed or is
         unknown, raises CheckpointWriteError and none may be counted on.

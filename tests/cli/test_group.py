@@ -110,6 +110,7 @@ def test_suggestions_are_near_ones_only():
 
 #: What each command needs to have something to say about a store.
 ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "copy": ("store", "copied"),
     "demo": (),
     "diff": ("WF-1@2",),
     "doctor": (),
@@ -124,6 +125,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_speaks_json(run: Run, store: Path, name):
-    result = run(name, *ARGUMENTS[name], "--json", "--store", store)
+    # Only `copy` has two stores, and takes them as arguments.
+    named = () if name == "copy" else ("--store", store)
+    result = run(name, *ARGUMENTS[name], "--json", *named)
     assert (result.exit_code, result.err) == (0, "")
     assert isinstance(result.data, dict)

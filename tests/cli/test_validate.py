@@ -6,6 +6,10 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli.exits import Exit
+from holdfast.cli.output import Output
+from holdfast.cli.validate import Verdict, check_everything
+from holdfast.testing import FailingStore
+from tests.application.services import make_kit, make_service
 from tests.cli.conftest import Run, damage_record
 
 
@@ -87,3 +91,16 @@ def test_no_damage_is_answered_with_a_stack_trace(run: Run, store: Path, tmp_pat
             result = run(*args.split(), "--store", copy)
             assert result.exit_code in answers, (path, args, result.err)
         shutil.rmtree(copy)
+
+
+def test_a_listing_is_read_once_however_long_it_is():
+    store = FailingStore()
+    service = make_service(store)
+    for number in range(30):
+        service.create_checkpoint("WF-1", {"n": number})
+    service.create_checkpoint("WF-2", {"n": 0})
+    store.calls.clear()
+    verdict = Verdict()
+    check_everything(Output(quiet=True), make_kit(store), verdict)
+    assert (verdict.valid, verdict.checkpoints) == (True, 31)
+    assert store.calls["entries"] == 2

@@ -16,6 +16,7 @@ HELP_WIDTH = 80
 
 #: Module and summary of each command. The summaries stand here too, so that help loads no command.
 COMMANDS: Mapping[str, tuple[str, str]] = {
+    "copy": ("copying", "Copy workflows from one store to another."),
     "demo": ("demo", "Kill a team of agents half-way and carry its work on."),
     "diff": ("diff", "Show what changed between two checkpoints."),
     "doctor": ("doctor", "Examine the store, its disk and this installation."),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from holdfast.adapters.filesystem import writer
+from holdfast.adapters.filesystem import manifest, writer
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Kind, Operation
 from holdfast.adapters.filesystem.overlay import Files, Overlay
 from holdfast.adapters.filesystem.writer import Draft, Ends, Standing
 from holdfast.domain.errors import CheckpointConflictError, CheckpointNotFoundError
-from holdfast.domain.record import Commit, Head
+from holdfast.domain.record import Commit, Head, Record
 from tests.adapters.filesystem import commits
 
 
@@ -32,6 +34,16 @@ def test_two_commits_of_one_group_follow_each_other(draft):
     assert first.record is not None
     deltas = [op for op in draft.operations if op.path.endswith(".deltas.jsonl")]
     assert [op.offset for op in deltas] == [0, len(first.record.data)]
+
+
+def test_a_tombstone_without_bytes_has_a_line_and_no_file(draft):
+    commit = commits.checkpoint("wf", Head())
+    assert commit.record is not None
+    entry = replace(commit.record.entry, pruned=True, group=0, length=0)
+    draft.add(replace(commit, record=Record(entry, b"")), Standing(Head()))
+    [lines] = [op.data for op in draft.operations if op.path.endswith("manifest.jsonl")]
+    assert not any(op.path.endswith(".deltas.jsonl") for op in draft.operations)
+    assert list(manifest.parse(lines).entries.values()) == [entry]
 
 
 def test_another_head_is_a_conflict_that_names_both(draft):

@@ -322,8 +322,9 @@ class Committer:
             draft = Draft(self.files, self._ends)
             line = draft.add_keyframe(Keyframe(keyframe.entry, data), folder)
             draft.add_manifest(workflow_id, folder, line)
+            sealed = set(_sealed(listed))
             for group, sha256 in sums.items():
-                if group in _sealed(listed):
+                if group in sealed:
                     draft.add_sum(folder, sha256, layout.deltas_name(group))
             return draft.operations
 

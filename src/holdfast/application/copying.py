@@ -1,0 +1,204 @@
+"""Copying workflows from one store to another: what was hashed stays as it is, and is verified on arrival."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from holdfast.application.arrival import Arrival
+from holdfast.application.divergence import find_standing
+from holdfast.application.history import History, look
+from holdfast.application.shipping import Cargo, Shipment
+from holdfast.domain.errors import (
+    CheckpointConflictError,
+    CheckpointCorruptError,
+    CheckpointError,
+    CheckpointNotFoundError,
+    CheckpointWriteError,
+    ConfigError,
+    StateTooLargeError,
+    StoreReadOnlyError,
+)
+from holdfast.domain.record import Head
+from holdfast.ports import Formats, Packer, Store
+
+#: Told the workflow, how many items of it are done, and how many there are.
+OnProgress = Callable[[str, int, int], None]
+
+#: What is not found may just have been removed by somebody; what is still not found then is lost.
+_ATTEMPTS_MAX = 3
+
+
+class Outcome(StrEnum):
+    """How the copying of one workflow ended."""
+
+    COPIED = "copied"
+    #: The target had all of it already; it was verified again.
+    PRESENT = "present"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowCopy:
+    """What was copied of one workflow, or why it was not."""
+
+    workflow_id: str
+    outcome: Outcome
+    cargo: Cargo = field(default_factory=Cargo)
+    error: CheckpointError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CopyResult:
+    """What was copied, or would be."""
+
+    workflows: tuple[WorkflowCopy, ...]
+    seconds: float
+    dry_run: bool = False
+
+    def of(self, outcome: Outcome) -> list[WorkflowCopy]:
+        """Answer the workflows that ended so."""
+        return [one for one in self.workflows if one.outcome is outcome]
+
+    @property
+    def cargo(self) -> Cargo:
+        """How much was copied altogether."""
+        return sum((one.cargo for one in self.workflows), Cargo())
+
+
+class Copier:
+    """Copies workflows. The source is only read; the target gains, and loses nothing.
+
+    Leases are not copied. Where the target already has the beginning of a workflow, the rest is added.
+    """
+
+    def __init__(
+        self,
+        source: Store,
+        target: Store,
+        packer: Packer,
+        formats: Formats,
+        on_progress: OnProgress = lambda workflow_id, done, total: None,
+    ) -> None:
+        if source is target:
+            raise ConfigError(
+                "a store cannot be copied onto itself", place=source.url, hint="Name another target."
+            )
+        self._source = source
+        self._target = target
+        self._arrival = Arrival(source, target, packer, formats)
+        self._on_progress = on_progress
+
+    def copy(self, workflow_ids: Iterable[str]) -> CopyResult:
+        """Copy workflows one after the other; a damaged or diverged one does not keep the others from it.
+
+        Raises:
+            StoreReadOnlyError: the target was opened for reading.
+            CheckpointWriteError: the target cannot be written to. What it holds by then is sound, and
+                copying again goes on from there.
+        """
+        if self._target.read_only:
+            raise StoreReadOnlyError(
+                "the target was opened for reading only", place=self._target.url, hint="Open it for writing."
+            )
+        begun = time.monotonic()
+        done = tuple(self._told(workflow_id, self._copy) for workflow_id in workflow_ids)
+        return CopyResult(done, time.monotonic() - begun)
+
+    def plan(self, workflow_ids: Iterable[str]) -> CopyResult:
+        """Tell what would be copied, without the bytes of blobs, and change nothing."""
+        begun = time.monotonic()
+        done = tuple(self._told(workflow_id, self._plan) for workflow_id in workflow_ids)
+        return CopyResult(done, time.monotonic() - begun, dry_run=True)
+
+    def _told(self, workflow_id: str, work: Callable[[str], Cargo]) -> WorkflowCopy:
+        """Work on one workflow and tell how it ended; a target that fails altogether ends everything."""
+        try:
+            cargo = work(workflow_id)
+        except CheckpointError as error:
+            is_its_own = isinstance(error, CheckpointConflictError | StateTooLargeError)
+            if isinstance(error, CheckpointWriteError) and not is_its_own:
+                raise
+            return WorkflowCopy(workflow_id, Outcome.FAILED, error=error)
+        return WorkflowCopy(workflow_id, Outcome.COPIED if cargo != Cargo() else Outcome.PRESENT, cargo)
+
+    def _copy(self, workflow_id: str) -> Cargo:
+        cargo = Cargo()
+        attempts = _ATTEMPTS_MAX
+        while True:
+            history = self._look(workflow_id)
+            standing = find_standing(self._source, self._target, history)
+            progress = _Progress(self._on_progress, history, standing)
+            shipment = Shipment(self._source, self._target, history, standing)
+            try:
+                shipment.send(progress.sent)
+                self._arrival.verify(shipment.history, shipment.waiting, progress.verified)
+            except CheckpointNotFoundError as error:
+                attempts -= 1
+                if not attempts:
+                    raise _lost(error) from error
+                cargo += shipment.cargo
+                continue
+            progress.finished()
+            return cargo + shipment.cargo
+
+    def _plan(self, workflow_id: str) -> Cargo:
+        history = self._look(workflow_id)
+        standing = find_standing(self._source, self._target, history)
+        entries = history.after(standing.sequence)
+        there = {keyframe.sequence for keyframe in self._target.keyframes(workflow_id)}
+        keyframes = [keyframe for keyframe in history.keyframes if keyframe.sequence not in there]
+        lines = [len(line) for line in self._source.events(workflow_id, after=standing.event_seq)]
+        named = {sha256 for entry in entries for sha256 in entry.blobs}
+        named.update(*(keyframe.blobs for keyframe in keyframes))
+        return Cargo(
+            checkpoints=sum(not entry.pruned for entry in entries),
+            tombstones=sum(entry.pruned for entry in entries),
+            events=len(lines),
+            keyframes=len(keyframes),
+            blobs=sum(not self._target.has_blob(sha256) for sha256 in named),
+            bytes=sum(lines)
+            + sum(entry.length for entry in entries)
+            + sum(keyframe.length for keyframe in keyframes),
+        )
+
+    def _look(self, workflow_id: str) -> History:
+        history = look(self._source, workflow_id)
+        if history.head == Head():
+            raise CheckpointNotFoundError(
+                "there is no such workflow", place=workflow_id, hint="See `holdfast list` for what is there."
+            )
+        return history
+
+
+class _Progress:
+    """Counts what is sent and what is read back as one way; events that were removed are one step."""
+
+    def __init__(self, on_progress: OnProgress, history: History, standing: Head) -> None:
+        self._on_progress = on_progress
+        self._workflow_id = history.workflow_id
+        new = len(history.after(standing.sequence)) + history.head.event_seq - standing.event_seq
+        self._sent = 0
+        self._total = new + len(history.entries) + history.head.event_seq
+        self.sent(0)
+
+    def sent(self, count: int) -> None:
+        self._sent = count
+        self._on_progress(self._workflow_id, count, self._total)
+
+    def verified(self, count: int) -> None:
+        self._on_progress(self._workflow_id, self._sent + count, self._total)
+
+    def finished(self) -> None:
+        self._on_progress(self._workflow_id, self._total, self._total)
+
+
+def _lost(error: CheckpointNotFoundError) -> CheckpointCorruptError:
+    """Say that something is gone which the listing promises."""
+    return CheckpointCorruptError(
+        f"something that is listed is not there ({error.message})",
+        place=error.place,
+        hint="Run `holdfast doctor` on both stores to see what can be recovered.",
+    )

@@ -1,0 +1,195 @@
+"""`holdfast copy`: bring workflows from one store to another."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from holdfast.cli.exits import Exit, exit_of
+from holdfast.cli.group import Call, StoreCommand
+from holdfast.cli.opening import find_workflow, reading
+from holdfast.cli.output import Output, counted, safe, size_text
+from holdfast.domain.errors import CheckpointError, StoreNotFoundError
+
+if TYPE_CHECKING:
+    from holdfast.application.copying import CopyResult, WorkflowCopy
+    from holdfast.application.kit import Kit
+    from holdfast.ports import Store
+
+#: Stores whose URL names a path.
+_PATH_URL = re.compile(
+    r"(?:(file|sqlite|postgresql\+embedded):(?://)?)?((?![a-z][a-z0-9+.-]+:).*)", re.DOTALL
+)
+#: Steps of the bar for each workflow.
+_STEPS = 1000
+
+
+class _TwoStoresCommand(StoreCommand):
+    """Takes its stores as arguments: the option that names one would only confuse."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.params = [parameter for parameter in self.params if parameter.name != "store"]
+
+
+@click.command("copy", cls=_TwoStoresCommand)
+@click.argument("source", metavar="SRC")
+@click.argument("target", metavar="DST")
+@click.argument("workflows", metavar="[WORKFLOW]...", nargs=-1)
+@click.option("--dry-run", is_flag=True, help="Show what would be copied, and change nothing.")
+def command(call: Call, source: str, target: str, workflows: tuple[str, ...], dry_run: bool) -> None:
+    """Copy workflows from one store to another.
+
+    SRC and DST are folders or URLs; DST is made if it is not there. Of each
+    workflow (all of them without WORKFLOW) checkpoints, events and blobs are
+    copied with their checksums, and read back and verified on arrival. Called
+    again, it goes on where it was interrupted and adds what is new.
+
+    \b
+    Example:
+      holdfast copy .holdfast backup/holdfast WF-2026-001 --dry-run
+    """
+    if call.store is not None:
+        raise click.UsageError("copy takes its stores as arguments, not by --store")
+    if _place(source) == _place(target) != "memory:":
+        raise click.UsageError("SRC and DST are the same store")
+    with reading(Call(source, call.output)) as kit:
+        chosen = list(dict.fromkeys(find_workflow(kit, name) for name in workflows))
+        chosen = chosen or sorted(kit.store.workflows())
+        with _opened(target, dry_run=dry_run) as store:
+            result = _copy(call.output, kit, store, chosen, dry_run=dry_run)
+            places = (kit.store.url, store.url)
+    _finish(call.output, places, result)
+
+
+def _place(url: str) -> str:
+    """Name the place that a URL means, the same for each way to write a path."""
+    found = _PATH_URL.fullmatch(url)
+    return url if found is None else f"{found[1] or 'file'}:{os.path.realpath(found[2])}"
+
+
+@contextmanager
+def _opened(url: str, *, dry_run: bool) -> Iterator[Store]:
+    """Open the target; for a dry run one that is not there is as good as an empty one."""
+    from holdfast import bootstrap
+    from holdfast.config import Config
+
+    try:
+        store = bootstrap.open_store(Config.load({"store": url}), read_only=dry_run, create=not dry_run)
+    except StoreNotFoundError:
+        store = bootstrap.open_store(Config(store="memory:"))
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _copy(output: Output, kit: Kit, target: Store, workflow_ids: list[str], *, dry_run: bool) -> CopyResult:
+    from holdfast.application.copying import Copier
+
+    with _bar(output, workflow_ids) as show:
+        copier = Copier(kit.store, target, kit.packer, kit.formats, show)
+        if dry_run:
+            return copier.plan(workflow_ids)
+        try:
+            return copier.copy(workflow_ids)
+        except BaseException:
+            output.note("Not finished: what has arrived is whole. The same command goes on from there.")
+            raise
+
+
+@contextmanager
+def _bar(output: Output, workflow_ids: list[str]) -> Iterator[Callable[[str, int, int], None]]:
+    """Show one bar for everything, on a terminal."""
+    if output.quiet or output.as_json or not sys.stderr.isatty():
+        yield lambda workflow_id, done, total: None
+        return
+    before = {workflow_id: number * _STEPS for number, workflow_id in enumerate(workflow_ids)}
+    length = len(workflow_ids) * _STEPS
+    with click.progressbar(length=length, label="copy", item_show_func=_shown, file=sys.stderr) as bar:
+
+        def show(workflow_id: str, done: int, total: int) -> None:
+            reached = before[workflow_id] + _STEPS * min(done, total) // max(total, 1)
+            bar.update(max(reached - bar.pos, 0), workflow_id)
+
+        yield show
+        bar.update(length - bar.pos)
+
+
+def _shown(workflow_id: str | None) -> str:
+    return safe(workflow_id or "")
+
+
+def _finish(output: Output, places: tuple[str, str], result: CopyResult) -> None:
+    """Print the result; end with why it failed if nothing went right, else with 3 if something failed."""
+    from holdfast.application.copying import Outcome
+
+    errors = [one.error for one in result.of(Outcome.FAILED) if one.error is not None]
+    if len(errors) == len(result.workflows) == 1:
+        raise errors[0]
+    if output.as_json:
+        output.data(_fields(places, result))
+    else:
+        _print(output, result)
+    if errors:
+        leaves = {exit_of(error.code) for error in errors}
+        is_all = len(errors) == len(result.workflows) and len(leaves) == 1
+        raise click.exceptions.Exit(leaves.pop() if is_all else Exit.PARTIAL)
+
+
+def _print(output: Output, result: CopyResult) -> None:
+    if not result.workflows:
+        output.note("Nothing to copy: the source is empty.")
+        return
+    head = ("WORKFLOW", "CHECKPOINTS", "TOMBSTONES", "EVENTS", "KEYFRAMES", "BLOBS", "BYTES", "RESULT")
+    output.table(head, [_row(one, dry_run=result.dry_run) for one in result.workflows], right=" rrrrrr")
+    for one in result.workflows:
+        if one.error is not None:
+            output.note(f"failed: {safe(one.workflow_id)}: {safe(one.error)}")
+    if result.dry_run:
+        output.note("Nothing was changed.")
+        return
+    count = counted(len(result.workflows), "workflow")
+    output.note(f"{count}, {size_text(result.cargo.bytes)} in {result.seconds:.1f} s, verified on arrival.")
+
+
+def _row(one: WorkflowCopy, *, dry_run: bool) -> tuple[str, ...]:
+    cargo = one.cargo
+    counts = (cargo.checkpoints, cargo.tombstones, cargo.events, cargo.keyframes, cargo.blobs)
+    words = {"copied": "to copy" if dry_run else "copied", "present": "already there"}
+    return (
+        one.workflow_id,
+        *(f"{count:,}" for count in counts),
+        size_text(cargo.bytes),
+        words.get(one.outcome, one.outcome),
+    )
+
+
+def _fields(places: tuple[str, str], result: CopyResult) -> dict[str, Any]:
+    return {
+        "source": places[0],
+        "target": places[1],
+        "dry_run": result.dry_run,
+        "workflows": [
+            {
+                "workflow_id": one.workflow_id,
+                "outcome": one.outcome.value,
+                **asdict(one.cargo),
+                "error": None if one.error is None else _error_fields(one.error),
+            }
+            for one in result.workflows
+        ],
+        **asdict(result.cargo),
+        "seconds": round(result.seconds, 3),
+    }
+
+
+def _error_fields(error: CheckpointError) -> dict[str, str]:
+    return {"code": error.code, "message": error.message, "place": error.place, "hint": error.hint}
