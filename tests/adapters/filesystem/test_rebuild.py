@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import holdfast
 from holdfast.adapters.filesystem import layout
 from holdfast.adapters.filesystem.rebuild import read_sums, split_records
 from holdfast.adapters.filesystem.store import FilesystemStore
@@ -37,6 +38,24 @@ def test_a_keyframe_nobody_vouches_for_is_left_out(store, fill, root):
     (folder / layout.keyframe_name(7, "json")).write_bytes(b"{}")
     (folder / "manifest.jsonl").unlink()
     assert [k.sequence for k in FilesystemStore.open(str(root), read_only=True).keyframes("wf")] == [1]
+
+
+def test_what_was_kept_of_a_pruned_workflow_is_restored_without_its_manifest(tmp_path):
+    """The keyframe that it builds on belongs to a checkpoint whose own record is gone."""
+    root, state = tmp_path / "store", {"n": 0, "text": ""}
+    with holdfast.open(str(root), retain=False) as service:
+        for number in range(120):
+            state = {"n": number, "text": f"{number:04d}" * 1000}
+            service.create_checkpoint("wf", state)
+        service.flush()
+        service.prune_checkpoints("wf", retain_count=3, retain_days=0)
+        kept = [meta.id.sequence for meta in service.list_checkpoints("wf")]
+    (root / layout.workflow_folder("wf") / "manifest.jsonl").unlink()
+    with holdfast.open(str(root), read_only=True) as service:
+        assert [meta.id.sequence for meta in service.list_checkpoints("wf")] == kept
+        for sequence in kept:
+            assert service.restore_checkpoint(f"wf@{sequence}").context["n"] == sequence - 1
+            assert service.validate_checkpoint(f"wf@{sequence}").valid
 
 
 def test_a_record_with_a_payload_is_one_record():

@@ -21,19 +21,41 @@ def rebuild_manifest(files: Files, workflow_id: str, folder: str, events_folder:
     """Read a workflow's delta files, keyframes and events into a manifest."""
     manifest = Manifest(workflow_id)
     names = files.list_folder(folder)
+    #: What records say of the checkpoint before: its checksum.
+    checksums: dict[int, str] = {}
     for group in sorted(filter(None, map(layout.group_of, names))):
         data = files.read(f"{folder}/{layout.deltas_name(group)}") or b""
         for offset, length, header in split_records(data):
             entry = entry_of(header, group, length)
             manifest.entries[entry.sequence] = entry
             manifest.offsets[entry.sequence] = offset
+            checksums[entry.sequence - 1] = header.get("parent", "")
     sums = read_sums(files.read(layout.sums_path(folder)) or b"")
     for sequence, suffix in sorted(filter(None, map(layout.keyframe_of, names))):
         keyframe = _keyframe(files, folder, sequence, suffix, sums)
-        if keyframe is not None and sequence in manifest.entries:
+        if keyframe is not None and (sequence in manifest.entries or sequence in checksums):
             manifest.keyframes[sequence] = keyframe
+            _add_tombstone(manifest, sequence, checksums)
+    manifest.entries = dict(sorted(manifest.entries.items()))
     _replay_status(files, events_folder, manifest)
     return manifest
+
+
+def _add_tombstone(manifest: Manifest, sequence: int, checksums: dict[int, str]) -> None:
+    """Name a checkpoint whose record went with its group, while others build on the keyframe of its state.
+
+    Of its type, its time and its UUID nothing is left, and of a tombstone nobody asks for them.
+    """
+    if sequence not in manifest.entries:
+        manifest.entries[sequence] = Entry(
+            sequence,
+            "",
+            manifest.entries[sequence + 1].timestamp,
+            manifest.entries[sequence + 1].type,
+            checksums[sequence],
+            sequence - 1,
+            pruned=True,
+        )
 
 
 def split_records(data: bytes) -> Iterator[tuple[int, int, dict[str, Any]]]:
