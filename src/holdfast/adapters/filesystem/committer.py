@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 
 from holdfast.adapters.filesystem import layout, quarantine
 from holdfast.adapters.filesystem.disk import Disk
@@ -165,7 +166,7 @@ class Committer:
             standings.clear()
             operations = self._draft(commits, outcomes, standings)
             taken = zip(commits, outcomes, strict=False)
-            staging.choose(id(commit) for commit, outcome in taken if outcome is None)
+            staging.choose([id(commit) for commit, outcome in taken if outcome is None])
             return operations
 
         def appended() -> None:
@@ -377,6 +378,7 @@ def _keyframe_path(workflow_id: str, keyframe: Keyframe) -> str:
     return f"{layout.workflow_folder(workflow_id)}/{name}"
 
 
+@lru_cache(maxsize=4096)
 def _key(workflow_id: str) -> str:
     """Shard and folder name: the same below checkpoints and events."""
     return layout.workflow_folder(workflow_id).partition("/")[2]

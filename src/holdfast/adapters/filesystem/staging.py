@@ -45,10 +45,12 @@ class Staging:
     @property
     def is_chosen(self) -> bool:
         """Whether any file waits to be placed."""
-        return any(owner in self._chosen for owner, _, _ in self._staged)
+        return bool(self._staged) and any(owner in self._chosen for owner, _, _ in self._staged)
 
     def collides(self, unsettled: Iterable[Operation]) -> bool:
         """Whether redoing what is not settled would touch a file that is to be placed."""
+        if not self._staged:
+            return False
         paths = {path for owner, _, path in self._staged if owner in self._chosen}
         return bool(paths) and any(operation.path in paths for operation in unsettled)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 
 from holdfast.adapters.filesystem import layout, manifest
 from holdfast.adapters.filesystem.frame import Kind, Operation
@@ -20,7 +19,7 @@ class Ends:
 
     def __init__(self, files: Files) -> None:
         self._files = files
-        self._known: OrderedDict[str, int] = OrderedDict()
+        self._known: dict[str, int] = {}
 
     def of(self, path: str) -> int:
         known = self._known.get(path)
@@ -30,19 +29,20 @@ class Ends:
         return known
 
     def set(self, path: str, end: int) -> None:
+        if len(self._known) >= _REMEMBERED_FILES_MAX:
+            # Asking the disk again is cheap; keeping them in order of use would cost every commit.
+            self._known.clear()
         self._known[path] = end
-        self._known.move_to_end(path)
-        if len(self._known) > _REMEMBERED_FILES_MAX:
-            self._known.popitem(last=False)
 
     def note(self, operation: Operation) -> None:
         """Follow an operation that somebody committed."""
-        if operation.kind is Kind.UNLINK:
-            self._known.pop(operation.path, None)
-        elif operation.kind is Kind.REPLACE:
-            self.set(operation.path, len(operation.data))
+        path, kind = operation.path, operation.kind
+        if kind is Kind.WRITE:
+            self.set(path, max(operation.offset + len(operation.data), self._known.get(path, 0)))
+        elif kind is Kind.REPLACE:
+            self.set(path, len(operation.data))
         else:
-            self.set(operation.path, max(operation.end, self._known.get(operation.path, 0)))
+            self._known.pop(path, None)
 
     def clear(self) -> None:
         self._known.clear()
@@ -73,7 +73,8 @@ class Draft:
         """Take a commit into the group; answers where its workflow stands after it."""
         if commit.expected != standing.head:
             raise commit.conflict(standing.head)
-        self._require(set(commit.needs).difference(commit.blobs))
+        if commit.needs:
+            self._require(set(commit.needs).difference(commit.blobs))
         folder = layout.workflow_folder(commit.workflow_id)
         self._add_blobs(commit.blobs)
         self._add_manifest_lines(commit, folder)
