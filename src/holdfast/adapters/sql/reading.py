@@ -1,0 +1,168 @@
+"""The reading half of a store, over any SQL database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from holdfast.adapters.sql import inspect, rows
+from holdfast.adapters.sql.database import Database, Parameters, Row
+from holdfast.domain.errors import CheckpointNotFoundError
+from holdfast.domain.record import Entry, Head, KeyframeEntry
+from holdfast.ports import Finding
+
+#: Long answers are read in pieces: a piece is what one query, and one lock, is held for.
+LISTED_AT_ONCE = 1000
+RECORDS_AT_ONCE = 200
+
+_LAST = "workflow_id = :workflow_id order by"
+
+HEAD = f"""
+select
+    (select sequence from checkpoints where {_LAST} sequence desc limit 1),
+    (select checksum from checkpoints where {_LAST} sequence desc limit 1),
+    (select seq from events where {_LAST} seq desc limit 1),
+    (select hash from events where {_LAST} seq desc limit 1)
+"""
+
+# Jumping from one id to the next reads as many rows as there are workflows, not as there are events. A
+# workflow that arrived from another store may have checkpoints alone.
+_WORKFLOWS = """
+with recursive ids(id) as (
+    select min(id) from (
+        select min(workflow_id) as id from events union all select min(workflow_id) from checkpoints
+    ) as first
+    union all
+    select (
+        select min(id) from (
+            select min(workflow_id) as id from events where workflow_id > ids.id
+            union all
+            select min(workflow_id) from checkpoints where workflow_id > ids.id
+        ) as next
+    )
+    from ids where ids.id is not null
+)
+select id from ids where id is not null
+"""
+
+_ENTRIES = f"""
+select {rows.ENTRY_COLUMNS} from checkpoints
+where workflow_id = :workflow_id and sequence > :after order by sequence limit :at_once
+"""
+
+_ENTRIES_BACKWARDS = f"""
+select {rows.ENTRY_COLUMNS} from checkpoints
+where workflow_id = :workflow_id and sequence < :before order by sequence desc limit :at_once
+"""
+
+_FIND = f"""
+select workflow_id, {rows.ENTRY_COLUMNS} from checkpoints
+where uuid >= :first and uuid < :beyond order by workflow_id, sequence
+"""
+
+_RECORDS = """
+select sequence, data from checkpoints
+where workflow_id = :workflow_id and sequence > :after and sequence <= :last and data is not null
+order by sequence limit :at_once
+"""
+
+_KEYFRAMES = f"""
+select {rows.KEYFRAME_COLUMNS} from keyframes where workflow_id = :workflow_id order by sequence
+"""
+
+_KEYFRAME = "select sha256, data from keyframes where workflow_id = :workflow_id and sequence = :sequence"
+
+_EVENTS = """
+select seq, data from events
+where workflow_id = :workflow_id and seq > :after and data is not null order by seq limit :at_once
+"""
+
+_HAS_BLOB = "select 1 from blobs where sha256 = :sha256"
+_BLOB = "select data from blobs where sha256 = :sha256"
+
+#: Sorts after every text that begins like the one it is appended to, where text is compared by its bytes.
+_LAST_CHARACTER = "\U0010ffff"
+_BEYOND_EVERY_SEQUENCE = 2**63 - 1
+
+
+class Reading:
+    """Reads checkpoints, events, keyframes and blobs out of the tables."""
+
+    def __init__(self, database: Database) -> None:
+        self._tables = database
+
+    def head(self, workflow_id: str) -> Head:
+        [row] = self._tables.rows(HEAD, {"workflow_id": workflow_id})
+        return rows.read_head(row, workflow_id)
+
+    def workflows(self) -> Iterator[str]:
+        found = self._tables.rows(_WORKFLOWS)
+        return iter([rows.read_text(row[0], "the list of workflows") for row in found])
+
+    def entries(self, workflow_id: str, *, newest_first: bool = False) -> Iterator[Entry]:
+        query, side, start = (
+            (_ENTRIES_BACKWARDS, "before", _BEYOND_EVERY_SEQUENCE) if newest_first else (_ENTRIES, "after", 0)
+        )
+        for row in self._pieces(query, {"workflow_id": workflow_id}, side, start, LISTED_AT_ONCE):
+            yield rows.read_entry(row, f"{workflow_id}@{row[0]}")
+
+    def find(self, uuid_prefix: str) -> list[tuple[str, Entry]]:
+        span = {"first": uuid_prefix, "beyond": uuid_prefix + _LAST_CHARACTER}
+        return [
+            (
+                rows.read_text(row[0], "the list of checkpoints"),
+                rows.read_entry(row[1:], f"{row[0]}@{row[1]}"),
+            )
+            for row in self._tables.rows(_FIND, span)
+        ]
+
+    def records(self, workflow_id: str, first: int, last: int) -> Iterator[bytes]:
+        wanted = {"workflow_id": workflow_id, "last": last}
+        latest = None
+        for sequence, data in self._pieces(_RECORDS, wanted, "after", first - 1, RECORDS_AT_ONCE):
+            if latest is None and sequence != first:
+                break
+            latest = sequence
+            yield rows.read_bytes(data, f"{workflow_id}@{sequence}")
+        if latest != last:
+            raise rows.no_checkpoint(workflow_id, first if latest is None else last)
+
+    def keyframes(self, workflow_id: str) -> list[KeyframeEntry]:
+        found = self._tables.rows(_KEYFRAMES, {"workflow_id": workflow_id})
+        return [rows.read_keyframe_entry(row, f"keyframe {workflow_id}@{row[0]}") for row in found]
+
+    def keyframe(self, workflow_id: str, sequence: int) -> bytes:
+        found = self._tables.rows(_KEYFRAME, {"workflow_id": workflow_id, "sequence": sequence})
+        if not found:
+            raise rows.no_checkpoint(workflow_id, sequence, "keyframe")
+        [(sha256, data)] = found
+        return rows.verified(data, sha256, f"keyframe {workflow_id}@{sequence}")
+
+    def events(self, workflow_id: str, *, after: int = 0) -> Iterator[bytes]:
+        wanted = {"workflow_id": workflow_id}
+        for seq, data in self._pieces(_EVENTS, wanted, "after", after, LISTED_AT_ONCE):
+            yield rows.read_bytes(data, f"event {seq} of {workflow_id}")
+
+    def has_blob(self, sha256: str) -> bool:
+        return bool(self._tables.rows(_HAS_BLOB, {"sha256": sha256}))
+
+    def blob(self, sha256: str) -> bytes:
+        found = self._tables.rows(_BLOB, {"sha256": sha256})
+        if not found:
+            raise CheckpointNotFoundError("there is no such blob", place=sha256)
+        return rows.verified(found[0][0], sha256, f"blob {sha256}")
+
+    def check(self) -> Iterator[Finding]:
+        return inspect.check_tables(self._tables)
+
+    def stats(self) -> dict[str, Any]:
+        return inspect.count_tables(self._tables)
+
+    def _pieces(self, query: str, wanted: Parameters, side: str, start: int, at_once: int) -> Iterator[Row]:
+        """Yield the rows of a query piece by piece; the first column is what they are ordered by."""
+        while True:
+            found = self._tables.rows(query, {**wanted, side: start, "at_once": at_once})
+            yield from found
+            if len(found) < at_once:
+                return
+            start = found[-1][0]

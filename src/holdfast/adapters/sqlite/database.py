@@ -1,0 +1,289 @@
+"""A database file among threads, processes and forks: one connection writes, others read."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
+
+from holdfast.adapters.sql.database import NOTHING, Parameters, Row
+from holdfast.adapters.sql.migrations import applied_to
+from holdfast.adapters.sqlite import faults, files
+from holdfast.adapters.sqlite.driver import Connection, Driver
+from holdfast.adapters.sqlite.gate import Gate
+from holdfast.adapters.sqlite.patience import Patience
+from holdfast.adapters.sqlite.source import Source
+from holdfast.domain.errors import CheckpointReadError, StoreClosedError, StoreReadOnlyError
+
+_IDLE_MAX = 8
+#: How often a reader that may not write looks again, because the file changed under its eyes.
+_READ_ATTEMPTS = 10
+#: What a journal may keep of the disk between transactions.
+_JOURNAL_BYTES = 4 * 1024 * 1024
+
+_SETTINGS = (
+    # It is `Patience` that waits.
+    "pragma busy_timeout = 0",
+    "pragma foreign_keys = on",
+    # A file may come from anywhere: what its schema says must not call functions with effects.
+    "pragma trusted_schema = off",
+    # A commit is on the disk before it is acknowledged. `full` is the same except for a journal that is
+    # deleted: there the deletion is the commit, and `full` leaves it to chance.
+    "pragma synchronous = extra",
+    f"pragma journal_size_limit = {_JOURNAL_BYTES}",
+)
+
+
+class SqliteTransaction:
+    """What is done between BEGIN and COMMIT."""
+
+    __slots__ = ("connection",)
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def rows(self, sql: str, parameters: Parameters = NOTHING) -> list[Row]:
+        return self.connection.execute(sql, parameters or ()).fetchall()
+
+    def run(self, sql: str, parameters: Parameters = NOTHING) -> int:
+        self.connection.execute(sql, parameters or ()).fetchall()
+        [(count,)] = self.connection.execute("select changes()").fetchall()
+        return int(count)
+
+    def script(self, sql: str) -> None:
+        for statement in split(sql):
+            self.connection.execute(statement).fetchall()
+
+
+class SqliteDatabase:
+    """An SQLite file. Threads may use it at once; a child of the process opens connections of its own."""
+
+    def __init__(self, path: str, driver: Driver, *, read_only: bool, busy_seconds: float) -> None:
+        self.path = path
+        self.driver = driver
+        self.read_only = read_only
+        self._own_uri = files.uri(path, "rw")
+        self._patience = Patience(driver, busy_seconds)
+        #: What the connection that writes is told besides, each time it is opened.
+        self.writer_settings: tuple[str, ...] = ()
+        #: Called before anybody else has a turn.
+        self.when_rolled_back: Callable[[], None] = lambda: None
+        self._closed = False
+        self._begin()
+        _OPEN.add(self)
+
+    def _begin(self) -> None:
+        """Everything a process needs of its own: at opening, and again after a fork."""
+        self.gate = Gate()
+        self._turn = threading.Lock()
+        self._writer: Connection | None = None
+        #: With the generation of the source that each was made for.
+        self._idle: list[tuple[int, Connection]] = []
+        self._source = Source(self.path)
+
+    # -- reading -----------------------------------------------------------------------------
+
+    def rows(self, sql: str, parameters: Parameters = NOTHING) -> list[Row]:
+        """Ask a question on a connection of its own: a reader waits for no writer's turn."""
+        with self.gate, self._translating(writing=False):
+            if not self.read_only:
+                return self._ask(sql, parameters)
+            for _ in range(_READ_ATTEMPTS):
+                try:
+                    found = self._ask(sql, parameters)
+                except self.driver.error as error:
+                    if faults.needs_writing(self.driver.code(error)):
+                        self._source.stand_in()
+                    elif self._source.is_unchanged():
+                        raise
+                else:
+                    if self._source.is_unchanged():
+                        return found
+            raise CheckpointReadError(
+                "the database changes while it is read", place=self.path, hint="Try again."
+            )
+
+    def _ask(self, sql: str, parameters: Parameters) -> list[Row]:
+        uri, generation = self._source.current() if self.read_only else (self._own_uri, 0)
+        connection = self._take(uri, generation)
+        try:
+            found = self._patience.run(lambda: connection.execute(sql, parameters or ()).fetchall())
+        except BaseException:
+            connection.close()
+            raise
+        if self._closed or len(self._idle) >= _IDLE_MAX:
+            connection.close()
+        else:
+            self._idle.append((generation, connection))
+        return found
+
+    def _take(self, uri: str, generation: int) -> Connection:
+        self._check_open()
+        with suppress(IndexError):
+            while True:
+                made_for, connection = self._idle.pop()
+                if made_for == generation:
+                    return connection
+                connection.close()
+        return self._connect(uri, "pragma query_only = on")
+
+    def close_readers(self) -> None:
+        """Close the connections that nobody reads on; others are opened when needed."""
+        with suppress(IndexError):
+            while True:
+                self._idle.pop()[1].close()
+
+    def tables(self) -> set[str]:
+        """Name the tables."""
+        return {name for (name,) in self.rows("select name from sqlite_master where type = 'table'")}
+
+    def applied(self) -> list[Row]:
+        """Answer the migrations that were applied, none where there is no schema yet."""
+        return applied_to(self) if "schema_migrations" in self.tables() else []
+
+    # -- writing -----------------------------------------------------------------------------
+
+    @contextmanager
+    def transaction(self) -> Iterator[SqliteTransaction]:
+        """Begin a transaction that commits at the end of the block, or rolls back if that raises."""
+        with self._turn, self.gate, self._translating(writing=True):
+            connection = self._writing()
+            self._patience.let_others_in()
+            try:
+                self._patience.run(lambda: connection.execute("begin immediate"))
+                yield SqliteTransaction(connection)
+                self._patience.run(lambda: connection.execute("commit"))
+            except BaseException as problem:
+                self._roll_back(connection, problem)
+                raise
+
+    def migrating(self) -> AbstractContextManager[SqliteTransaction]:
+        """Begin a transaction; it always keeps every other writer out."""
+        return self.transaction()
+
+    def _roll_back(self, connection: Connection, problem: BaseException) -> None:
+        with suppress(self.driver.error):
+            if connection.in_transaction:
+                connection.execute("rollback")
+        is_fault = isinstance(problem, self.driver.error) and faults.is_serious(self.driver.code(problem))
+        if is_fault or connection.in_transaction:
+            # Nothing that the connection remembers is to be trusted.
+            self._drop_writer()
+        self.when_rolled_back()
+
+    def outside(self, sql: str, *, wait_seconds: float | None = None) -> list[Row]:
+        """Run what cannot be part of a transaction on the connection that writes."""
+        with self._turn, self.gate, self._translating(writing=True):
+            connection = self._writing()
+            return self._patience.run(lambda: connection.execute(sql).fetchall(), wait_seconds)
+
+    def _writing(self) -> Connection:
+        self._check_open()
+        if self.read_only:
+            raise StoreReadOnlyError(
+                "the store was opened for reading only", place=self.path, hint="Open it without read_only."
+            )
+        if self._writer is None:
+            self._writer = self._connect(self._own_uri, *self.writer_settings)
+        return self._writer
+
+    def _drop_writer(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with suppress(self.driver.error):
+                writer.close()
+
+    # -- connections, their faults and their end ---------------------------------------------
+
+    def _connect(self, uri: str, *settings: str) -> Connection:
+        connection = self.driver.connect(uri)
+        try:
+            for setting in (*_SETTINGS, *settings):
+                self._patience.run(partial(connection.execute, setting)).fetchall()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreClosedError("the store is closed", place=self.path, hint="Open it again.")
+
+    @contextmanager
+    def _translating(self, *, writing: bool) -> Iterator[None]:
+        try:
+            yield
+        except self.driver.error as error:
+            code = self.driver.code(error)
+            raise faults.fault(
+                str(error), code, self.path, writing=writing, waited_seconds=self._patience.seconds
+            ) from error
+        except (UnicodeEncodeError, OverflowError) as error:
+            raise faults.unbindable(error, self.path) from error
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether this process has opened it for writing."""
+        return self._writer is not None
+
+    def close(self) -> None:
+        """Let go of every connection; who comes later is told. Idempotent."""
+        with self._turn, self.gate:
+            self._closed = True
+            self._drop_writer()
+            self.close_readers()
+            self._source.close()
+        _OPEN.discard(self)
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: neither use nor close what it inherited, and begin anew."""
+        _INHERITED.extend(connection for _, connection in self._idle)
+        if self._writer is not None:
+            _INHERITED.append(self._writer)
+        self._begin()
+
+
+def split(script: str) -> Iterator[str]:
+    """Take a script apart into its statements."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+    if statement.strip():
+        yield statement
+
+
+#: Everything that was not closed, for children that inherit it.
+_OPEN: weakref.WeakSet[SqliteDatabase] = weakref.WeakSet()
+#: Connections of a parent: closing one here could take its locks for ours.
+_INHERITED: list[Connection] = []
+#: What each thread that forks has shut.
+_SHUT: dict[int, list[SqliteDatabase]] = {}
+
+
+def _before_fork() -> None:
+    shut = _SHUT[threading.get_ident()] = list(_OPEN)
+    for database in shut:
+        database.gate.shut()
+
+
+def _after_fork_in_parent() -> None:
+    for database in _SHUT.pop(threading.get_ident()):
+        database.gate.open()
+
+
+def _after_fork_in_child() -> None:
+    _SHUT.clear()
+    for database in list(_OPEN):
+        database.leave_to_parent()
+
+
+os.register_at_fork(
+    before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+)

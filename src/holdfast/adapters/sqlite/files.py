@@ -1,0 +1,78 @@
+"""The file a database lies in: making it, naming it for SQLite, measuring it."""
+
+from __future__ import annotations
+
+import errno
+import os
+from urllib.parse import quote
+
+from holdfast.domain.errors import (
+    CheckpointWriteError,
+    DiskFullError,
+    PermissionDeniedError,
+    StoreNotFoundError,
+)
+
+_MODE = 0o600
+_FOLDER_MODE = 0o700
+
+_DENIED = (PermissionDeniedError, "Check owner and mode of the folder.")
+_FULL = (DiskFullError, "Free space, then try again.")
+_FAULTS: dict[int, tuple[type[CheckpointWriteError], str]] = {
+    errno.EACCES: _DENIED,
+    errno.EPERM: _DENIED,
+    errno.EROFS: _DENIED,
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+}
+
+
+def create(path: str) -> None:
+    """Make an empty file that only its owner may read, unless there is one: to SQLite an empty database.
+
+    Raises:
+        PermissionDeniedError: the folder may not be written.
+        DiskFullError: there is no space.
+        CheckpointWriteError: anything else went wrong.
+    """
+    folder = os.path.dirname(path)
+    try:
+        os.makedirs(folder, _FOLDER_MODE, exist_ok=True)
+        # Closing a file that this process has open elsewhere would drop the locks SQLite has on it: a new
+        # one cannot be open anywhere.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, _MODE))
+        _sync_folder(folder)
+    except FileExistsError:
+        return
+    except OSError as error:
+        kind, hint = _FAULTS.get(error.errno or 0, (CheckpointWriteError, ""))
+        raise kind(f"the file cannot be made ({error.strerror})", place=path, hint=hint) from error
+
+
+def require(path: str) -> None:
+    """Refuse a path where there is no file."""
+    if not os.path.isfile(path):
+        what = "a folder is where the database should be" if os.path.isdir(path) else "there is no database"
+        raise StoreNotFoundError(what, place=path, hint="Is the path right? `holdfast init` makes a store.")
+
+
+def uri(path: str, mode: str, *, is_immutable: bool = False) -> str:
+    """Name a file for SQLite; `mode` is rw or ro."""
+    said = f"file:{quote(os.fsencode(path))}?mode={mode}"
+    return f"{said}&immutable=1" if is_immutable else said
+
+
+def size_bytes(path: str) -> int:
+    """Measure a file; one that is not there has no bytes."""
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _sync_folder(folder: str) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
