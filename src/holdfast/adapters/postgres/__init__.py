@@ -1,0 +1,1 @@
+"""A store in PostgreSQL: a server that a team runs, or one that is started on demand."""

@@ -1,0 +1,157 @@
+"""From the commits of one call to what is sent together: chains of commits, each all or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from holdfast.domain.record import Commit, EventRecord, Head, Keyframe, Record, Transition
+
+#: What one statement carries at most, unless a single chain has more.
+STATEMENT_BYTES_MAX = 16 * 1024 * 1024
+STATEMENT_UNITS_MAX = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Commits of one workflow, each on top of the one before: they get in together, or none does."""
+
+    commits: tuple[Commit, ...]
+    #: Where each stands in the call.
+    places: tuple[int, ...]
+
+    @property
+    def workflow_id(self) -> str:
+        return self.commits[0].workflow_id
+
+    @property
+    def expected(self) -> Head:
+        return self.commits[0].expected
+
+    @property
+    def head(self) -> Head:
+        """Where the workflow stands once they are in."""
+        return self.commits[-1].head
+
+    @property
+    def token(self) -> int:
+        return self.commits[0].token
+
+    @property
+    def events(self) -> list[EventRecord]:
+        return [event for commit in self.commits for event in commit.events]
+
+    @property
+    def keyframes(self) -> list[Keyframe]:
+        return [commit.keyframe for commit in self.commits if commit.keyframe is not None]
+
+    @property
+    def blobs(self) -> dict[str, bytes]:
+        """New ones."""
+        return {sha256: data for commit in self.commits for sha256, data in commit.blobs.items()}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it only asks if the workflow stands where its writer believes."""
+        return not any(commit.events or commit.record for commit in self.commits)
+
+    @property
+    def has_bare_needs(self) -> bool:
+        """Whether it needs blobs that no record of it refers to."""
+        return any(commit.needs and commit.record is None for commit in self.commits)
+
+    @property
+    def size_bytes(self) -> int:
+        """How much is sent, more or less."""
+        return sum(map(_size_bytes, self.commits))
+
+    def records(self) -> list[Record]:
+        """Records with the status that they have once everything is in."""
+        moved = self._moved()
+        return [
+            _amended(commit.record, moved.get(commit.record.entry.sequence))
+            for commit in self.commits
+            if commit.record is not None
+        ]
+
+    def transitions(self) -> list[Transition]:
+        """Changes of checkpoints that are there already; the last one of each counts."""
+        new = {commit.record.entry.sequence for commit in self.commits if commit.record is not None}
+        return [transition for sequence, transition in self._moved().items() if sequence not in new]
+
+    def uses(self) -> Iterator[tuple[str, int, str]]:
+        """Who refers to a blob: its name, the sequence, and whether the record does or the keyframe."""
+        for commit in self.commits:
+            if commit.record is not None:
+                entry = commit.record.entry
+                for sha256 in {*entry.blobs, *commit.needs}:
+                    yield sha256, entry.sequence, "record"
+            if commit.keyframe is not None:
+                for sha256 in set(commit.keyframe.entry.blobs):
+                    yield sha256, commit.keyframe.entry.sequence, "keyframe"
+
+    def alone(self) -> list[Unit]:
+        """Its commits one by one."""
+        return [Unit((commit,), (place,)) for commit, place in zip(self.commits, self.places, strict=True)]
+
+    def _moved(self) -> dict[int, Transition]:
+        return {
+            transition.sequence: transition for commit in self.commits for transition in commit.transitions
+        }
+
+
+def next_round(pending: Sequence[tuple[int, Commit]]) -> tuple[list[Unit], list[tuple[int, Commit]]]:
+    """Take what can be tried at once: of each workflow the first commit and those on top of it.
+
+    The others build on something else: whether that is there is known once the first ones are in, or not.
+    """
+    chains: dict[str, list[tuple[int, Commit]]] = {}
+    later: list[tuple[int, Commit]] = []
+    closed: set[str] = set()
+    for place, commit in pending:
+        name = commit.workflow_id
+        chain = chains.setdefault(name, [])
+        if name not in closed and (not chain or _follows(commit, chain[-1][1])):
+            chain.append((place, commit))
+        else:
+            closed.add(name)
+            later.append((place, commit))
+    units = [Unit(tuple(c for _, c in chain), tuple(p for p, _ in chain)) for chain in chains.values()]
+    return units, later
+
+
+def statements(units: Iterable[Unit]) -> Iterator[list[Unit]]:
+    """Cut units into pieces of bearable size, in the order of their ids.
+
+    Whoever takes the same rows takes them in the same order: nobody waits for each other in a circle.
+    """
+    piece: list[Unit] = []
+    size_bytes = 0
+    for unit in sorted(units, key=lambda unit: unit.workflow_id):
+        is_full = size_bytes + unit.size_bytes > STATEMENT_BYTES_MAX or len(piece) == STATEMENT_UNITS_MAX
+        if piece and is_full:
+            yield piece
+            piece, size_bytes = [], 0
+        piece.append(unit)
+        size_bytes += unit.size_bytes
+    if piece:
+        yield piece
+
+
+def _follows(commit: Commit, before: Commit) -> bool:
+    # What a commit without a record needs is checked by no row of the statement: it goes alone.
+    is_bare = any(one.needs and one.record is None for one in (commit, before))
+    return commit.expected == before.head and commit.token == before.token and not is_bare
+
+
+def _amended(record: Record, moved: Transition | None) -> Record:
+    if moved is None:
+        return record
+    entry = replace(record.entry, status=moved.status, retry_count=moved.retry_count, pinned=moved.pinned)
+    return Record(entry, record.data)
+
+
+def _size_bytes(commit: Commit) -> int:
+    size = sum(len(event.data) for event in commit.events) + sum(map(len, commit.blobs.values()))
+    size += len(commit.record.data) if commit.record is not None else 0
+    return size + (len(commit.keyframe.data) if commit.keyframe is not None else 0)

@@ -1,0 +1,318 @@
+"""Committing: a statement for each group, the truth about each commit, and what to do if one is in the way.
+
+When the connection dies nobody knows whether the statement took effect. It is sent again, the same rows under
+the same keys: that waits for a transaction still under way, gets in if nothing had, and meets its own rows if
+all had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import psycopg
+from psycopg import errors
+
+from holdfast.adapters.postgres import batch, statement
+from holdfast.adapters.postgres.batch import Unit
+from holdfast.adapters.postgres.connections import ConnectionLost, Connections, Deadline
+from holdfast.adapters.postgres.database import ATTEMPTS_MAX, PostgresDatabase
+from holdfast.adapters.postgres.faults import PASSING, told, translate
+from holdfast.adapters.sql import rows
+from holdfast.adapters.sql.database import Row
+from holdfast.adapters.sql.reading import HEAD
+from holdfast.domain import lease as leases
+from holdfast.domain.errors import (
+    CheckpointConflictError,
+    CheckpointError,
+    CheckpointWriteError,
+    InvalidIdError,
+    StoreClosedError,
+)
+from holdfast.domain.record import Commit, Head, Lease
+
+Outcome = Exception | None
+
+_MISSING_BLOBS = """
+select wanted.sha256 from (select unnest(:names::text[]) as sha256) as wanted
+left join blobs on blobs.sha256 = wanted.sha256 where blobs.sha256 is null
+"""
+_LANDED_EVENT = "select hash from events where workflow_id = :workflow_id and seq = :seq"
+_LANDED_RECORD = "select checksum from checkpoints where workflow_id = :workflow_id and sequence = :sequence"
+_LEASE = """
+select owner, token, expires_at, released,
+    expires_at > to_char(clock_timestamp(), 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+from leases where workflow_id = :workflow_id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """What a unit that did not get in found in its place."""
+
+    head: Head
+    lease: Lease | None
+
+
+class Committer:
+    """Makes commits durable."""
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
+        self._connections: Connections = database.connections
+        self._place = database.place
+
+    def commit(self, commits: Sequence[Commit]) -> list[Outcome]:
+        """Commit each, in one transaction as far as they are independent; answer one outcome each.
+
+        Raises:
+            CheckpointWriteError: nothing could be written, or it is unknown what was.
+        """
+        outcomes: list[Outcome] = [None] * len(commits)
+        pending = list(enumerate(commits))
+        while pending:
+            units, pending = batch.next_round(pending)
+            for unit, outcome in self._round(units):
+                for place in unit.places:
+                    outcomes[place] = outcome if place == unit.places[0] else _copied(outcome)
+        return outcomes
+
+    def _round(self, units: list[Unit]) -> list[tuple[Unit, Outcome]]:
+        """Try units of different workflows."""
+        decided: list[tuple[Unit, Outcome]] = [(unit, self._look(unit)) for unit in units if unit.is_empty]
+        sent = []
+        for unit in (unit for unit in units if not unit.is_empty):
+            # A record's blobs are checked by the foreign key; without a record nothing refers to them.
+            missing = self._missing_blobs(unit) if unit.has_bare_needs else []
+            if missing:
+                decided.append((unit, rows.no_blob(missing[0])))
+            else:
+                sent.append(unit)
+        for has_events in (True, False):
+            for piece in batch.statements(unit for unit in sent if bool(unit.events) == has_events):
+                decided += self._try(piece)
+        return decided
+
+    def _try(self, units: list[Unit], *, is_repeated: bool = False) -> list[tuple[Unit, Outcome]]:
+        """Send units in one statement; where that is not possible, each in one of its own."""
+        attempt = _Attempt(self._connections, is_repeated=is_repeated)
+        try:
+            answer = attempt.send(units)
+        except (psycopg.Error, UnicodeEncodeError) as fault:
+            parts = units if len(units) > 1 else units[0].alone()
+            if len(parts) == 1:
+                return [(units[0], self._refused(units[0], fault, attempt))]
+            # One of them is in the way of all: each alone shows which.
+            return [pair for part in parts for pair in self._alone(part, is_repeated=attempt.is_repeated)]
+        return self._decide(units, answer, is_repeated=attempt.is_repeated)
+
+    def _alone(self, unit: Unit, *, is_repeated: bool) -> list[tuple[Unit, Outcome]]:
+        # Inside a chain there may be commits that record nothing.
+        return [(unit, self._look(unit))] if unit.is_empty else self._try([unit], is_repeated=is_repeated)
+
+    # -- the truth about each ----------------------------------------------------------------
+
+    def _decide(
+        self, units: list[Unit], answer: Iterable[Row], *, is_repeated: bool
+    ) -> list[tuple[Unit, Outcome]]:
+        met = {row[0]: _read_met(row) for row in answer}
+        return [
+            (unit, self._why_not(unit, met[unit.workflow_id], is_repeated=is_repeated))
+            if unit.workflow_id in met
+            else (unit, None)
+            for unit in units
+        ]
+
+    def _why_not(self, unit: Unit, met: Met, *, is_repeated: bool) -> Outcome:
+        if is_repeated and self._has_landed(unit, met.head):
+            return None
+        commit = unit.commits[0]
+        fenced_off = leases.refusal(commit, met.lease)
+        if fenced_off is not None:
+            return fenced_off
+        # Who believed right and did not get in lost the race for the row: the head has moved since.
+        return commit.conflict(met.head if met.head != commit.expected else self._head(unit.workflow_id))
+
+    def _has_landed(self, unit: Unit, head: Head) -> bool:
+        """Whether the rows of a unit are there; what got in together is there together."""
+        for record in unit.records()[-1:]:
+            # Never deleted, and its checksum is like no other's.
+            key = {"workflow_id": unit.workflow_id, "sequence": record.entry.sequence}
+            return self._database.rows(_LANDED_RECORD, key) == [(record.entry.checksum,)]
+        last = unit.events[-1]
+        found = self._database.rows(_LANDED_EVENT, {"workflow_id": unit.workflow_id, "seq": last.seq})
+        if not found and head.event_seq >= last.seq:
+            raise _unknown("its event was removed before it could be seen", unit.workflow_id)
+        return found == [(last.hash,)]
+
+    def _look(self, unit: Unit) -> Outcome:
+        """Answer commits that record nothing: is the writer where it believes to be?"""
+        commit = unit.commits[0]
+        if any(c.keyframe or c.transitions or c.blobs for c in unit.commits):
+            return CheckpointWriteError(
+                "a commit records something, but neither an event nor a checkpoint",
+                place=commit.workflow_id,
+                hint="Record an event with it.",
+            )
+        found = self._database.rows(_LEASE, {"workflow_id": commit.workflow_id})
+        fenced_off = leases.refusal(commit, _read_lease(commit.workflow_id, found[0]) if found else None)
+        if fenced_off is not None:
+            return fenced_off
+        head = self._head(commit.workflow_id)
+        if head != commit.expected:
+            return commit.conflict(head)
+        missing = self._missing_blobs(unit)
+        return rows.no_blob(missing[0]) if missing else None
+
+    def _head(self, workflow_id: str) -> Head:
+        [row] = self._database.rows(HEAD, {"workflow_id": workflow_id})
+        return rows.read_head(row, workflow_id)
+
+    def _missing_blobs(self, unit: Unit) -> list[str]:
+        names = {sha256 for sha256, _, _ in unit.uses()} | {n for c in unit.commits for n in c.needs}
+        wanted = sorted(names - unit.blobs.keys())
+        found = self._database.rows(_MISSING_BLOBS, {"names": wanted}) if wanted else []
+        return [sha256 for (sha256,) in found]
+
+    # -- what stands in the way of a single one -----------------------------------------------
+
+    def _refused(self, unit: Unit, fault: psycopg.Error | UnicodeEncodeError, attempt: _Attempt) -> Outcome:
+        """Tell what an error means for the one commit that was sent; raise what concerns all."""
+        commit = unit.commits[0]
+        if isinstance(fault, UnicodeEncodeError):
+            return _unwritable(fault)
+        if isinstance(fault, errors.ForeignKeyViolation):
+            missing = self._missing_blobs(unit)
+            if missing:
+                return rows.no_blob(missing[0])
+            # It went just when this commit began to use it, and came back; or goes in with this commit.
+            return self._again(unit, attempt)
+        if isinstance(fault, errors.LockNotAvailable):
+            if attempt.is_repeated:
+                raise _unknown("another client holds its place", unit.workflow_id)
+            return _busy(commit, self._connections.address.lock_seconds)
+        if isinstance(fault, errors.UniqueViolation):
+            return commit.conflict(self._head(commit.workflow_id))
+        problem = translate(fault, commit.workflow_id, is_writing=True)
+        if isinstance(problem, InvalidIdError):
+            return problem
+        if isinstance(fault, psycopg.DataError):
+            return CheckpointWriteError(f"the database refused: {told(fault)}", place=commit.workflow_id)
+        raise problem from fault
+
+    def _again(self, unit: Unit, attempt: _Attempt) -> Outcome:
+        if not attempt.may_repeat():
+            return CheckpointConflictError(
+                "blobs that the commit refers to come and go", place=unit.workflow_id, hint="Try again."
+            )
+        try:
+            answer = attempt.send([unit])
+        except psycopg.Error as fault:
+            return self._refused(unit, fault, attempt)
+        [(_, outcome)] = self._decide([unit], answer, is_repeated=attempt.is_repeated)
+        return outcome
+
+
+class _Attempt:
+    """Sending one statement until it is known what became of it."""
+
+    def __init__(self, connections: Connections, *, is_repeated: bool) -> None:
+        self._connections = connections
+        self._attempts = 0
+        self._deadline: Deadline | None = None
+        #: Whether rows of an earlier try may be there.
+        self.is_repeated = is_repeated
+
+    def may_repeat(self) -> bool:
+        self._attempts += 1
+        return self._attempts < ATTEMPTS_MAX
+
+    def send(self, units: Sequence[Unit]) -> list[Row]:
+        """Answer what the units that did not get in have met.
+
+        Raises:
+            psycopg.Error: the statement was refused, and nothing of it was kept.
+            CheckpointWriteError: the server is away; says whether anything may have been kept.
+        """
+        query, parameters = statement.build(units)
+        while True:
+            try:
+                with self._connections.connection() as connection:
+                    cursor = connection.cursor(binary=True)
+                    return cursor.execute(query, parameters, prepare=True).fetchall()
+            except ConnectionLost:
+                self.is_repeated = True
+                self._await_server()
+            except PASSING:
+                if not self.may_repeat():
+                    raise
+            except errors.LockNotAvailable:
+                # The transaction whose outcome is sought may still be under way, and only its end tells.
+                if not self.is_repeated or len(units) > 1 or self._waited_long_enough():
+                    raise
+            except CheckpointError as problem:
+                if isinstance(problem, StoreClosedError) and not self.is_repeated:
+                    raise
+                raise self._unwritten(problem) from problem
+
+    def _await_server(self) -> None:
+        self._deadline = self._deadline or self._connections.deadline()
+        try:
+            self._connections.await_server(self._deadline)
+        except CheckpointError as problem:
+            raise self._unwritten(problem) from problem
+
+    def _waited_long_enough(self) -> bool:
+        self._deadline = self._deadline or self._connections.deadline()
+        return self._deadline.is_over
+
+    def _unwritten(self, problem: CheckpointError) -> CheckpointError:
+        if self.is_repeated:
+            return _unknown(problem.message, problem.place)
+        return CheckpointWriteError(
+            f"nothing was recorded: {problem.message}", place=problem.place, hint=problem.hint
+        )
+
+
+def _read_met(row: Row) -> Met:
+    workflow_id, *head, owner, token, expires_at, released, is_live = row
+    found = None if token is None else (owner, token, expires_at, released, is_live)
+    return Met(
+        rows.read_head(tuple(head), workflow_id), None if found is None else _read_lease(workflow_id, found)
+    )
+
+
+def _read_lease(workflow_id: str, row: Row) -> Lease | None:
+    owner, token, expires_at, released, is_live = row
+    return None if released else Lease(workflow_id, owner, token, expires_at, bool(is_live))
+
+
+def _copied(outcome: Outcome) -> Outcome:
+    """Tell another commit of a chain what became of it: an error object belongs to one caller only."""
+    if not isinstance(outcome, CheckpointError):
+        return outcome
+    return type(outcome)(outcome.message, place=outcome.place, hint=outcome.hint)
+
+
+def _unknown(why: str, place: str) -> CheckpointWriteError:
+    return CheckpointWriteError(
+        f"the connection was lost during the commit, and what became of it could not be found out ({why})",
+        place=place,
+        hint="Whether it was recorded is unknown: load the latest state before you go on.",
+    )
+
+
+def _busy(commit: Commit, seconds: float) -> CheckpointConflictError:
+    return CheckpointConflictError(
+        f"another client is in the middle of a commit to this workflow, for more than {seconds:g} seconds",
+        place=commit.workflow_id,
+        hint="It has stopped, or the server is overloaded: load the latest state and try again.",
+    )
+
+
+def _unwritable(fault: UnicodeEncodeError) -> InvalidIdError:
+    return InvalidIdError(
+        "a name holds what UTF-8 cannot write",
+        place=repr(fault.object[fault.start : fault.end]),
+        hint="Lone surrogates are no characters.",
+    )

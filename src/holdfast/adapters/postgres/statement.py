@@ -1,0 +1,278 @@
+"""The commit as one statement: by itself a transaction, one round trip, one sync.
+
+    asked    what each writer believes, and the row that two writers race for: the first event of a unit
+    seen     where each workflow stands, and its lease, locked so that a takeover waits for this commit
+    first    that row, inserted if belief and lease are right and nobody was faster
+    ...      everything else, for the units whose first row got in
+    answer   a row for each unit that did not get in, and what it met
+
+A unit that brings no events (an old checkpoint from another store) races for its first checkpoint instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from holdfast.adapters.postgres import arrays
+from holdfast.adapters.postgres.batch import Unit
+from holdfast.adapters.sql.database import Row
+from holdfast.adapters.sql.rows import ENTRY_NAMES, KEYFRAME_NAMES, entry_row, keyframe_row
+from holdfast.domain.record import EventRecord, Keyframe, Record
+
+_NUMBERS = frozenset(
+    (
+        *("sequence", "parent", "grp", "length", "state_bytes", "phase", "event_seq", "retry_count"),
+        *("seq", "token"),
+    )
+)
+_FLAGS = frozenset(("pinned", "pruned"))
+
+_EXPECTED = ("workflow_id", "sequence", "checksum", "event_seq", "event_hash", "token")
+_EVENT = ("workflow_id", "seq", "timestamp", "hash", "data")
+#: With events the first one stands beside the expected head, its columns under names of their own.
+_FIRST = tuple(f"first_{name}" for name in _EVENT[1:])
+_ASKED = {True: (*_EXPECTED, *_EVENT[1:]), False: _EXPECTED}
+_ENTRY = ("workflow_id", *ENTRY_NAMES, "data")
+_KEYFRAME = ("workflow_id", *KEYFRAME_NAMES, "data")
+_TRANSITION = ("workflow_id", "sequence", "status", "retry_count", "pinned")
+_BLOB = ("workflow_id", "sha256", "data")
+_USE = ("workflow_id", "sha256", "sequence", "kind")
+
+# The clock of the server is the one that counts; a time is compared as the text it is kept as.
+_SEEN = """
+lease as materialized (
+    select workflow_id, owner, token, expires_at, released from leases
+    where workflow_id in (select workflow_id from asked) order by workflow_id for share
+),
+seen as materialized (
+    select a.*,
+        c.sequence as last_sequence, c.checksum as last_checksum, e.seq as last_seq, e.hash as last_hash,
+        l.owner, l.token as lease, l.expires_at, l.released,
+        l.expires_at > to_char(clock_timestamp(), 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as is_live
+    from asked a
+    left join lateral (
+        select sequence, checksum from checkpoints c
+        where c.workflow_id = a.workflow_id order by sequence desc limit 1
+    ) c on true
+    left join lateral (
+        select seq, hash from events e where e.workflow_id = a.workflow_id order by seq desc limit 1
+    ) e on true
+    left join lease l on l.workflow_id = a.workflow_id
+),
+fit as materialized (
+    select * from seen where (coalesce(last_sequence, 0), coalesce(last_seq, 0)) = (sequence, event_seq)
+    and (coalesce(last_checksum, 'GENESIS'), coalesce(last_hash, 'GENESIS')) = (checksum, event_hash)
+    and case when token = 0 then lease is null or released or not is_live
+        else lease is not null and lease = token and not released end
+)"""
+
+_ANSWER = """
+select workflow_id, last_sequence, last_checksum, last_seq, last_hash,
+    owner, lease, expires_at, released, is_live
+from seen where workflow_id not in (select workflow_id from first)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Which parts a statement has: what is not needed is not sent, and each shape is planned once."""
+
+    is_single: bool
+    has_events: bool = True
+    has_more_events: bool = False
+    has_records: bool = False
+    has_keyframes: bool = False
+    has_transitions: bool = False
+    has_blobs: bool = False
+    has_uses: bool = False
+
+
+@dataclass(slots=True)
+class Parts:
+    """The rows of a statement, by where they go."""
+
+    asked: list[Row] = field(default_factory=list)
+    events: list[Row] = field(default_factory=list)
+    records: list[Row] = field(default_factory=list)
+    keyframes: list[Row] = field(default_factory=list)
+    transitions: list[Row] = field(default_factory=list)
+    blobs: list[Row] = field(default_factory=list)
+    uses: list[Row] = field(default_factory=list)
+
+
+def build(units: Sequence[Unit]) -> tuple[str, dict[str, Any]]:
+    """Write the statement for units that all bring events, or of which none does; and its parameters."""
+    parts = _parts(units)
+    has_events = bool(units[0].events)
+    shape = Shape(
+        is_single=len(units) == 1 and len(parts.records) <= 1,
+        has_events=has_events,
+        has_more_events=bool(parts.events),
+        has_records=bool(parts.records),
+        has_keyframes=bool(parts.keyframes),
+        has_transitions=bool(parts.transitions),
+        has_blobs=bool(parts.blobs),
+        has_uses=bool(parts.uses),
+    )
+    parameters = _parameters("a", _ASKED[has_events], parts.asked, is_single=shape.is_single)
+    parameters |= _parameters("r", _ENTRY, parts.records, is_single=shape.is_single)
+    for prefix, names, rows in (
+        ("e", _EVENT, parts.events),
+        ("k", _KEYFRAME, parts.keyframes),
+        ("t", _TRANSITION, parts.transitions),
+        ("b", _BLOB, parts.blobs),
+        ("u", _USE, parts.uses),
+    ):
+        parameters |= _parameters(prefix, names, rows, is_single=False)
+    return text(shape), parameters
+
+
+@lru_cache(maxsize=256)
+def text(shape: Shape) -> str:
+    """Write the statement of a shape."""
+    columns = (*_EXPECTED, *(_FIRST if shape.has_events else ()))
+    asked = _relation("a", _ASKED[shape.has_events], shape)
+    ctes = [f"asked({', '.join(columns)}) as materialized ({asked})", _SEEN.strip()]
+    if shape.has_records:
+        ctes.append(f"record({', '.join(_ENTRY)}) as materialized ({_relation('r', _ENTRY, shape)})")
+    ctes += _first(shape)
+    ctes += _following(shape)
+    return "with " + ",\n".join(ctes) + _ANSWER
+
+
+def _first(shape: Shape) -> list[str]:
+    if shape.has_events:
+        return [
+            f"first as (insert into events ({', '.join(_EVENT)}) "
+            f"select workflow_id, {', '.join(_FIRST)} from fit order by workflow_id "
+            "on conflict do nothing returning workflow_id)"
+        ]
+    columns = ", ".join(_ENTRY)
+    return [
+        "lowest as (select workflow_id, min(sequence) as sequence from record group by workflow_id)",
+        f"first as (insert into checkpoints ({columns}) "
+        f"select {columns} from record join lowest using (workflow_id, sequence) "
+        "where workflow_id in (select workflow_id from fit) order by workflow_id "
+        "on conflict do nothing returning workflow_id)",
+    ]
+
+
+def _following(shape: Shape) -> list[str]:
+    ctes = []
+    if shape.has_more_events:
+        ctes.append(f"more as ({_insert('events', _EVENT, 'e')})")
+    if shape.has_records:
+        others = (
+            f"records as (insert into checkpoints ({', '.join(_ENTRY)}) select r.* from record r "
+            "where r.workflow_id in (select workflow_id from first)"
+        )
+        if not shape.has_events:
+            # The first one is in: it was raced for.
+            others += " and (r.workflow_id, r.sequence) not in (select workflow_id, sequence from lowest)"
+        ctes.append(f"{others})")
+    if shape.has_keyframes:
+        ctes.append(f"frames as ({_insert('keyframes', _KEYFRAME, 'k')} on conflict do nothing)")
+    if shape.has_transitions:
+        ctes.append(
+            "moves as (update checkpoints c "
+            "set status = t.status, retry_count = t.retry_count, pinned = t.pinned "
+            f"from ({_unnest('t', _TRANSITION)}) as t({', '.join(_TRANSITION)}) "
+            "join first using (workflow_id) where c.workflow_id = t.workflow_id and c.sequence = t.sequence)"
+        )
+    if shape.has_blobs:
+        ctes.append(
+            "news as (insert into blobs (sha256, data) select n.sha256, n.data from "
+            f"({_unnest('b', _BLOB)}) as n({', '.join(_BLOB)}) join first using (workflow_id) "
+            "order by n.sha256 on conflict do nothing)"
+        )
+    if shape.has_uses:
+        ctes.append(f"uses as ({_insert('blob_uses', _USE, 'u')} on conflict do nothing)")
+    return ctes
+
+
+def _insert(table: str, names: Sequence[str], prefix: str) -> str:
+    columns = ", ".join(names)
+    return (
+        f"insert into {table} ({columns}) select n.* from ({_unnest(prefix, names)}) as n({columns}) "
+        "where n.workflow_id in (select workflow_id from first)"
+    )
+
+
+def _relation(prefix: str, names: Sequence[str], shape: Shape) -> str:
+    if not shape.is_single:
+        return _unnest(prefix, names)
+    return "values (" + ", ".join(f"%({prefix}_{name})s::{_kind(name)}" for name in names) + ")"
+
+
+def _unnest(prefix: str, names: Sequence[str]) -> str:
+    return "select * from unnest(" + ", ".join(f"%({prefix}_{n})s::{_kind(n)}[]" for n in names) + ")"
+
+
+def _kind(name: str) -> str:
+    if name == "data":
+        return "bytea"
+    return "bigint" if name in _NUMBERS else "boolean" if name in _FLAGS else "text"
+
+
+# -- rows ---------------------------------------------------------------------------------------------
+
+
+def _parts(units: Iterable[Unit]) -> Parts:
+    parts = Parts()
+    for unit in units:
+        name, expected, events = unit.workflow_id, unit.expected, unit.events
+        head = (
+            name,
+            expected.sequence,
+            expected.checksum,
+            expected.event_seq,
+            expected.event_hash,
+            unit.token,
+        )
+        parts.asked.append((*head, *_event(events[0])) if events else head)
+        parts.events += [(name, *_event(event)) for event in events[1:]]
+        parts.records += [(name, *_record(record)) for record in unit.records()]
+        parts.keyframes += [(name, *_keyframe(keyframe)) for keyframe in unit.keyframes]
+        parts.transitions += [
+            (name, move.sequence, move.status, move.retry_count, move.pinned) for move in unit.transitions()
+        ]
+        parts.blobs += [(name, sha256, data) for sha256, data in unit.blobs.items()]
+        parts.uses += [(name, *use) for use in unit.uses()]
+    return parts
+
+
+def _event(event: EventRecord) -> Row:
+    return (event.seq, event.timestamp, event.hash, event.data)
+
+
+def _record(record: Record) -> Row:
+    # A tombstone from another store may have lost its bytes.
+    return (*entry_row(record.entry), record.data or None)
+
+
+def _keyframe(keyframe: Keyframe) -> Row:
+    return (*keyframe_row(keyframe.entry), keyframe.data)
+
+
+def _parameters(prefix: str, names: Sequence[str], rows: Sequence[Row], *, is_single: bool) -> dict[str, Any]:
+    if not rows:
+        return {}
+    if is_single:
+        # Sent as text of no type, a number that may be missing is the same statement with and without it.
+        return {
+            f"{prefix}_{name}": str(value) if name == "phase" and value is not None else value
+            for name, value in zip(names, rows[0], strict=True)
+        }
+    columns = zip(*rows, strict=True)
+    return {f"{prefix}_{name}": _array(name, column) for name, column in zip(names, columns, strict=True)}
+
+
+def _array(name: str, column: Sequence[Any]) -> arrays.Array:
+    if name == "data":
+        return arrays.bytes_array(column)
+    if name in _NUMBERS:
+        return arrays.int8_array(column)
+    return arrays.bool_array(column) if name in _FLAGS else arrays.text_array(column)

@@ -1,0 +1,76 @@
+"""Errors of the driver come out as ours, with what to do."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from holdfast.adapters.postgres import faults
+from holdfast.domain.errors import (
+    CheckpointCorruptError,
+    CheckpointReadError,
+    CheckpointWriteError,
+    DiskFullError,
+    InvalidIdError,
+    PermissionDeniedError,
+    StoreLockedError,
+    StoreNotFoundError,
+    StoreReadOnlyError,
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ours"),
+    [
+        (errors.DiskFull, DiskFullError),
+        (errors.ReadOnlySqlTransaction, StoreReadOnlyError),
+        (errors.InsufficientPrivilege, PermissionDeniedError),
+        (errors.InvalidPassword, PermissionDeniedError),
+        (errors.UndefinedTable, StoreNotFoundError),
+        (errors.InvalidCatalogName, StoreNotFoundError),
+        (errors.LockNotAvailable, StoreLockedError),
+        (errors.DataCorrupted, CheckpointCorruptError),
+        (errors.UntranslatableCharacter, InvalidIdError),
+        (errors.OutOfMemory, CheckpointWriteError),
+    ],
+)
+def test_what_the_server_says_is_translated(kind, ours):
+    error = faults.translate(kind("it says so"), "here", is_writing=True)
+    assert type(error) is ours
+    assert "it says so" in error.message and error.place == "here" and error.hint
+
+
+def test_a_question_that_fails_is_a_failure_to_read():
+    assert type(faults.translate(errors.OutOfMemory("no"), "", is_writing=False)) is CheckpointReadError
+
+
+def test_a_text_the_driver_does_not_send_is_no_name():
+    assert type(faults.translate(psycopg.DataError("NUL"), "", is_writing=True)) is InvalidIdError
+
+
+@pytest.mark.parametrize(
+    ("text", "ours"),
+    [
+        ('FATAL:  password authentication failed for user "ann"', PermissionDeniedError),
+        ("fe_sendauth: no password supplied", PermissionDeniedError),
+        ('FATAL:  role "ann" does not exist', PermissionDeniedError),
+        ('FATAL:  no pg_hba.conf entry for host "1.2.3.4"', PermissionDeniedError),
+        ('FATAL:  permission denied for database "work"', PermissionDeniedError),
+        ('FATAL:  database "work" does not exist', StoreNotFoundError),
+        ("Connection refused", CheckpointReadError),
+        ("FATAL:  the database system is starting up", CheckpointReadError),
+        ('could not translate host name "nowhere"', CheckpointReadError),
+    ],
+)
+def test_a_refused_connection_is_told_by_what_to_do_about_it(text, ours):
+    refused = psycopg.OperationalError(f"connection failed: connection to server failed: {text}\n")
+    error = faults.translate_refusal(refused, "postgresql://h/d")
+    assert type(error) is ours
+    assert text.removeprefix("FATAL:  ") in error.message and error.hint
+
+
+def test_of_several_lines_the_last_attempt_is_told():
+    text = "All failures were:\n- a: connection failed: timeout\n- b: connection failed: refused\n\tIs it on?"
+    assert faults.told(psycopg.OperationalError(text)) == "- b: connection failed: refused"
+    assert faults.told(psycopg.OperationalError("")) == "OperationalError"

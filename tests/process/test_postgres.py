@@ -1,0 +1,171 @@
+"""Clients, connections and servers that die: nothing acknowledged is lost, nothing is there twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.adapters.postgres import server
+from tests.process.evidence import keep
+from tests.process.running import run
+
+PATIENT = {"reconnect_seconds": "100", "lock_seconds": "10"}
+
+
+def administrator() -> str:
+    known = server.parameters()
+    return f"postgresql://{known['user']}@/{known['dbname']}?host={known['host']}"
+
+
+def told(part: str, result: dict[str, Any], *names: str, kills: str = "kills") -> None:
+    """Keep what was counted, the first of it under a name of its own."""
+    killed = {kills: result["kills"]} if result["kills"] else {}
+    counts = {name: result[name] for name in ("acknowledged", *names)}
+    keep("postgres", part, {**killed, **counts}, result["violations"])
+
+
+def test_a_killed_client_loses_nothing_acknowledged(campaign: bool) -> None:
+    rounds = 400 if campaign else 12
+    result = run("postgres_children", "client", seed=7, rounds=rounds, url=server.url(**PATIENT), plan={})
+    told("kill -9 of the client", result)
+    assert result["violations"] == []
+    assert result["kills"] == rounds and result["acknowledged"] > rounds
+
+
+def test_the_harness_notices_a_client_that_acknowledges_before_it_commits() -> None:
+    """The negative control."""
+    result = run(
+        "postgres_children",
+        "client",
+        seed=7,
+        rounds=60,
+        url=server.url(**PATIENT),
+        plan={"acknowledges_first": True},
+    )
+    keep("postgres", "control: acknowledges first", {"found": len(result["violations"])}, [])
+    assert any("acknowledged and lost" in violation for violation in result["violations"])
+
+
+@pytest.mark.parametrize("victim", ["postmaster", "backend"])
+def test_a_killed_server_loses_nothing_acknowledged_and_doubles_nothing(victim: str, campaign: bool) -> None:
+    kills = 150 if campaign else 4
+    folder = str(server.embedded_folder())
+    result = run("postgres_children", "server", seed=7, kills=kills, victim=victim, folder=folder, plan={})
+    told(f"kill -9 of the server: {victim}", result)
+    assert result["violations"] == []
+    assert result["kills"] >= kills / 2 and result["acknowledged"] > 4 * kills
+
+
+def cut(*, step: int, **lie: bool) -> Any:
+    """Commit once for every `step`th byte, with the wire cut there."""
+    url = server.url()
+    schema = url.partition("schema=")[2].partition("&")[0]
+    host = server.parameters()["host"]
+    return run("postgres_children", "cuts", host=host, schema=schema, step=step, plan=lie)
+
+
+def test_a_wire_cut_at_any_byte_loses_nothing_and_doubles_nothing(campaign: bool) -> None:
+    result = cut(step=1 if campaign else 23)
+    told("cut connections", result)
+    assert result["violations"] == []
+    assert result["kills"] > 50
+
+
+@pytest.mark.parametrize("lie", ["ignores_rows", "believes_in_luck"])
+def test_the_harness_notices_who_does_not_look_what_became_of_a_commit(lie: str) -> None:
+    """The negative controls: to commit anew on top of what had landed, and to believe that everything had."""
+    result = cut(step=300, **{lie: True})
+    keep("postgres", f"control: {lie}", {"kills": result["kills"], "found": len(result["violations"])}, [])
+    assert any("twice" in text or "lost" in text for text in result["violations"])
+
+
+def test_the_harness_notices_who_believes_that_a_terminated_commit_had_landed() -> None:
+    """The negative control."""
+    url = server.url(application_name="lucky", **PATIENT)
+    result = run(
+        "postgres_children",
+        "terminate",
+        seed=7,
+        kills=500,
+        url=url,
+        application="lucky",
+        administrator=administrator(),
+        plan={"believes_in_luck": True},
+    )
+    keep("postgres", "control: lucky", {"kills": result["kills"], "found": len(result["violations"])}, [])
+    assert result["violations"] != []
+
+
+def test_connections_that_are_terminated_lose_nothing_and_double_nothing(campaign: bool) -> None:
+    kills = 4000 if campaign else 60
+    url = server.url(application_name="terminated", **PATIENT)
+    result = run(
+        "postgres_children",
+        "terminate",
+        seed=7,
+        kills=kills,
+        url=url,
+        application="terminated",
+        administrator=administrator(),
+        plan={},
+    )
+    told("terminated connections", result)
+    assert result["violations"] == []
+    assert result["kills"] >= kills and result["acknowledged"] > kills
+
+
+@pytest.mark.parametrize("workflows", [1, 100])
+def test_eight_processes_lose_nothing_and_use_no_sequence_twice(workflows: int, campaign: bool) -> None:
+    result = run(
+        "postgres_children",
+        "crowd",
+        url=server.url(**PATIENT),
+        administrator=administrator(),
+        processes=8,
+        workflows=[f"WF-{n}" for n in range(workflows)],
+        group=8,
+        commits=(400 if campaign else 12) if workflows == 1 else (2000 if campaign else 60),
+    )
+    told(f"8 processes, {workflows} workflows", result, "conflicts", "deadlocks")
+    assert result["violations"] == []
+    assert result["deadlocks"] == 0
+
+
+def test_without_keys_the_harness_goes_red() -> None:
+    """The negative control."""
+    result = run(
+        "postgres_children",
+        "crowd",
+        url=server.url(**PATIENT),
+        administrator=administrator(),
+        processes=8,
+        workflows=["WF-0"],
+        group=1,
+        commits=12,
+        without_keys=True,
+    )
+    keep("postgres", "control: no keys", {"found": len(result["violations"])}, [])
+    assert result["violations"] != []
+
+
+def test_forks_while_threads_commit(campaign: bool) -> None:
+    forks = 300 if campaign else 15
+    result = run("postgres_children", "fork", is_measured=False, url=server.url(**PATIENT), forks=forks)
+    told("forks", result, kills="forks")
+    assert result["violations"] == []
+
+
+def test_a_lease_holder_that_was_stopped_writes_nothing_more(campaign: bool) -> None:
+    rounds = 400 if campaign else 15
+    result = run("postgres_children", "stopped", seed=7, rounds=rounds, url=server.url(**PATIENT))
+    told("stopped lease holders", result, kills="stops")
+    assert result["violations"] == []
+
+
+def test_a_holder_that_shows_no_token_is_noticed() -> None:
+    """The negative control: an expired lease fences nobody off who does not show it."""
+    url = server.url(**PATIENT)
+    result = run("postgres_children", "stopped", seed=7, rounds=3, url=url, shows_no_token=True)
+    keep("postgres", "control: no token", {"found": len(result["violations"])}, [])
+    assert any("wrote after" in violation for violation in result["violations"])
