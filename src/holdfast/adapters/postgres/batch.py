@@ -56,6 +56,18 @@ class Unit:
         return not any(commit.events or commit.record for commit in self.commits)
 
     @property
+    def is_plain(self) -> bool:
+        """Whether it is one event and one checkpoint, and nothing else."""
+        commit = self.commits[0]
+        return (
+            len(self.commits) == 1
+            and len(commit.events) == 1
+            and commit.record is not None
+            and not (commit.record.entry.blobs or commit.keyframe or commit.transitions)
+            and not (commit.blobs or commit.needs)
+        )
+
+    @property
     def has_bare_needs(self) -> bool:
         """Whether it needs blobs that no record of it refers to."""
         return any(commit.needs and commit.record is None for commit in self.commits)

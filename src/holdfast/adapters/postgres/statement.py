@@ -20,7 +20,7 @@ from holdfast.adapters.postgres import arrays
 from holdfast.adapters.postgres.batch import Unit
 from holdfast.adapters.sql.database import Row
 from holdfast.adapters.sql.rows import ENTRY_NAMES, KEYFRAME_NAMES, entry_row, keyframe_row
-from holdfast.domain.record import EventRecord, Keyframe, Record
+from holdfast.domain.record import Commit, EventRecord, Keyframe, Record
 
 _NUMBERS = frozenset(
     (
@@ -36,6 +36,8 @@ _EVENT = ("workflow_id", "seq", "timestamp", "hash", "data")
 _FIRST = tuple(f"first_{name}" for name in _EVENT[1:])
 _ASKED = {True: (*_EXPECTED, *_EVENT[1:]), False: _EXPECTED}
 _ENTRY = ("workflow_id", *ENTRY_NAMES, "data")
+_PLAIN_NAMES = (*(f"a_{name}" for name in _ASKED[True]), *(f"r_{name}" for name in _ENTRY))
+_PHASE = ENTRY_NAMES.index("phase")
 _KEYFRAME = ("workflow_id", *KEYFRAME_NAMES, "data")
 _TRANSITION = ("workflow_id", "sequence", "status", "retry_count", "pinned")
 _BLOB = ("workflow_id", "sha256", "data")
@@ -90,6 +92,10 @@ class Shape:
     has_uses: bool = False
 
 
+#: What nearly every commit is: one event and one checkpoint.
+_PLAIN = Shape(is_single=True, has_records=True)
+
+
 @dataclass(slots=True)
 class Parts:
     """The rows of a statement, by where they go."""
@@ -105,6 +111,8 @@ class Parts:
 
 def build(units: Sequence[Unit]) -> tuple[str, dict[str, Any]]:
     """Write the statement for units that all bring events, or of which none does; and its parameters."""
+    if len(units) == 1 and units[0].is_plain:
+        return text(_PLAIN), _plain_parameters(units[0].commits[0])
     parts = _parts(units)
     has_events = bool(units[0].events)
     shape = Shape(
@@ -215,6 +223,32 @@ def _kind(name: str) -> str:
     if name == "data":
         return "bytea"
     return "bigint" if name in _NUMBERS else "boolean" if name in _FLAGS else "text"
+
+
+def _plain_parameters(commit: Commit) -> dict[str, Any]:
+    """Name the values of a plain commit: this is on the way of every one."""
+    expected, event, record = commit.expected, commit.events[0], commit.record
+    assert record is not None
+    entry = entry_row(record.entry)
+    phase = entry[_PHASE]
+    values = (
+        commit.workflow_id,
+        expected.sequence,
+        expected.checksum,
+        expected.event_seq,
+        expected.event_hash,
+        commit.token,
+        event.seq,
+        event.timestamp,
+        event.hash,
+        event.data,
+        commit.workflow_id,
+        *entry[:_PHASE],
+        phase if phase is None else str(phase),
+        *entry[_PHASE + 1 :],
+        record.data or None,
+    )
+    return dict(zip(_PLAIN_NAMES, values, strict=True))
 
 
 # -- rows ---------------------------------------------------------------------------------------------
