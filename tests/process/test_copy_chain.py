@@ -6,6 +6,7 @@ import json
 import random
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ def test_a_store_that_went_through_all_the_others_comes_back_the_same(
     known, restored = facts(urls[0]), states(urls[0])
     counts = {"checkpoints": sum(len(entries) for entries, _, _ in known.values()), "states": len(restored)}
     assert any(entry.pruned for entries, _, _ in known.values() for entry in entries)
-    for source, target in zip(urls, urls[1:], strict=False):
+    for source, target in pairwise(urls):
         told = copy(source, target)
         counts[f"seconds to {target.partition(':')[0]}"] = told["seconds"]
         assert facts(target) == known

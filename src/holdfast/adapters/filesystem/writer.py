@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from holdfast.adapters.filesystem import layout, manifest
 from holdfast.adapters.filesystem.frame import Kind, Operation
 from holdfast.adapters.filesystem.leases import LeaseFile
