@@ -43,9 +43,12 @@ demo: $(READY)
 bench: $(READY)
 	@$(BIN)/python -m benchmarks
 
-# The same tests with the harnesses at full size: more crash points, faults and examples.
+# The same tests with the harnesses at full size: more crash points, faults, flips and examples. No test begins
+# after so many minutes; the next run goes on with what is left, for as long as the source stays the same.
+CAMPAIGN_MINUTES ?= 60
 campaign: $(READY)
-	$(BIN)/python -m pytest --campaign -q -o faulthandler_timeout=1800
+	$(BIN)/python -m pytest --campaign --campaign-minutes=$(CAMPAIGN_MINUTES) -q \
+	  --numprocesses=2 --dist=loadscope -o faulthandler_timeout=1800
 
 # Cuts the power under a real file system on a virtual device, which only root may set up.
 power-cut: $(READY)

@@ -40,7 +40,8 @@ class RawPostgres:
     """Insert bytes in a transaction of their own, prepared, over the same kind of connection."""
 
     def __init__(self, folder: Path) -> None:
-        address = make_conninfo(**EmbeddedServer(str(folder)).parameters())
+        self._server = EmbeddedServer(str(folder))
+        address = make_conninfo(**self._server.parameters())
         self.connection: psycopg.Connection[Any] = psycopg.connect(address, autocommit=True)
         self.connection.execute("create table raw (id bigserial primary key, data bytea)")
 
@@ -49,6 +50,7 @@ class RawPostgres:
 
     def close(self) -> None:
         self.connection.close()
+        self._server.leave()
 
 
 def table_bytes(raw: RawPostgres) -> int:

@@ -1,10 +1,12 @@
-"""The `--campaign` option: what it selects, and what it tells the tests and their child processes."""
+"""The `--campaign` option: what it selects, what it tells the tests, and how it stops and goes on."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+
+from tests.campaign import Done, Ledger, Part, all_parts, fingerprint, harness_of, order_of
 
 TWO_TESTS = """
     import os
@@ -21,6 +23,33 @@ TWO_TESTS = """
         assert settings.default.max_examples == (2_000 if campaign else 50)
 """
 
+IN_PARTS = """
+    import os
+
+    def test_all(part, record_property):
+        chosen = part.of(range(100)) if part else [0]
+        record_property("cases", len(chosen))
+        wrong = ["seven"] if 7 in chosen and os.path.exists("is_broken") else []
+        record_property("violations", wrong)
+        assert not wrong
+"""
+
+#: The first test uses up all the time there is.
+THE_FIRST_TAKES_ALL = """
+    def test_one(request):
+        campaign = request.config.pluginmanager.get_plugin("campaign")
+        campaign.deadline = min(campaign.deadline, 0.0)
+
+    def test_two():
+        pass
+
+    def test_three():
+        pass
+"""
+
+BOUNDED = ("--campaign", "--campaign-minutes=60")
+TWO_PROCESSES = ("--numprocesses=2", "--dist=loadscope")
+
 
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
@@ -31,22 +60,131 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text(encoding="utf-8"))
     pytester.makefile(".txt", allowed_skips="")
     pytester.makeini("[pytest]\nmarkers = campaign")
-    pytester.makepyfile(test_it=TWO_TESTS)
     return pytester
 
 
 def test_everyday_runs_leave_campaign_tests_out_without_skipping_them(project: pytest.Pytester) -> None:
+    project.makepyfile(test_it=TWO_TESTS)
     result = project.runpytest_subprocess()
     result.assert_outcomes(passed=1, deselected=1)
     assert result.ret == pytest.ExitCode.OK
 
 
 def test_a_campaign_runs_everything_at_full_size(project: pytest.Pytester) -> None:
+    project.makepyfile(test_it=TWO_TESTS)
     project.runpytest_subprocess("--campaign").assert_outcomes(passed=2)
 
 
 def test_the_environment_can_ask_for_a_campaign(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    project.makepyfile(test_it=TWO_TESTS)
     monkeypatch.setenv("HOLDFAST_CAMPAIGN", "1")
     project.runpytest_subprocess().assert_outcomes(passed=2)
+
+
+def test_a_harness_in_parts_takes_a_sample_on_other_days(project: pytest.Pytester) -> None:
+    project.makepyfile(test_it=IN_PARTS)
+    project.runpytest_subprocess().assert_outcomes(passed=1)
+
+
+def test_a_campaign_that_is_done_has_nothing_left_until_the_source_changes(project: pytest.Pytester) -> None:
+    project.makepyfile(test_it=IN_PARTS)
+    source = project.mkdir("src") / "source.py"
+    source.write_text("A = 1\n")
+    project.runpytest_subprocess(*BOUNDED, *TWO_PROCESSES).assert_outcomes(passed=24)
+    again = project.runpytest_subprocess(*BOUNDED, *TWO_PROCESSES)
+    again.assert_outcomes()
+    assert again.ret == pytest.ExitCode.OK
+    again.stdout.fnmatch_lines(["*test_all*: 24 of 24 parts, 100 cases, 0 violations"])
+    again.stdout.fnmatch_lines(
+        ["24 of 24 pieces done (0 ran now), 0 failed; 100 cases in parts, 0 violations"]
+    )
+    source.write_text("A = 2\n")
+    project.runpytest_subprocess(*BOUNDED).assert_outcomes(passed=24)
+
+
+def test_nothing_begins_after_its_time_and_the_next_run_goes_on_there(project: pytest.Pytester) -> None:
+    project.makepyfile(test_it=THE_FIRST_TAKES_ALL)
+    first = project.runpytest_subprocess(*BOUNDED)
+    first.assert_outcomes(passed=1)
+    assert first.ret == pytest.ExitCode.OK
+    first.stdout.fnmatch_lines(["1 of 3 pieces done*", "2 pieces are left*"])
+    second = project.runpytest_subprocess(*BOUNDED)
+    second.assert_outcomes(passed=2)
+    second.stdout.fnmatch_lines(["3 of 3 pieces done (2 ran now)*"])
+    second.stdout.no_fnmatch_line("*are left*")
+
+
+def test_without_any_time_nothing_begins_in_any_process(project: pytest.Pytester) -> None:
+    project.makepyfile(test_it=IN_PARTS)
+    result = project.runpytest_subprocess("--campaign", "--campaign-minutes=0", *TWO_PROCESSES)
+    result.assert_outcomes()
+    result.stdout.fnmatch_lines(["0 of 24 pieces done*", "24 pieces are left*"])
+
+
+def test_what_failed_is_told_and_done_again(project: pytest.Pytester) -> None:
+    project.makepyfile(test_it=IN_PARTS)
+    broken = project.path / "is_broken"
+    broken.touch()
+    red = project.runpytest_subprocess(*BOUNDED)
+    red.assert_outcomes(passed=23, failed=1)
+    assert red.ret == pytest.ExitCode.TESTS_FAILED
+    red.stdout.fnmatch_lines(
+        ["*VIOLATION*part08of24*: seven", "23 of 24 pieces done*1 failed*, 1 violations"]
+    )
+    broken.unlink()
+    green = project.runpytest_subprocess(*BOUNDED)
+    green.assert_outcomes(passed=1)
+    green.stdout.fnmatch_lines(["24 of 24 pieces done (1 ran now), 0 failed*, 0 violations"])
+
+
+def test_parts_hold_each_case_once() -> None:
+    everything = list(range(1000))
+    parts = all_parts(7)
+    assert sorted(case for part in parts for case in part.of(everything)) == everything
+
+
+def test_a_part_is_known_by_its_name_and_belongs_to_its_harness() -> None:
+    assert str(Part(3, 24)) == "part03of24"
+    assert (
+        harness_of("test_it.py::test_all[part03of24-flips-settled]") == "test_it.py::test_all[flips-settled]"
+    )
+    assert harness_of("test_it.py::test_other[flips]") is None
+
+
+def test_parts_are_done_in_turn_and_what_has_none_first() -> None:
+    ids = ["a[part02of24]", "a[part10of24]", "b[part01of24]", "b[part02of24]", "c"]
+    assert sorted(ids, key=order_of) == [
+        "c",
+        "b[part01of24]",
+        "a[part02of24]",
+        "b[part02of24]",
+        "a[part10of24]",
+    ]
+
+
+def test_half_a_line_of_the_ledger_is_left_out(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "campaign", "tree")
+    assert ledger.read() == {}
+    ledger.add(Done("one", "passed", 1.0))
+    whole = ledger.path.read_text()
+    ledger.path.write_text(whole + whole.replace("one", "two")[:-5])
+    assert list(ledger.read()) == ["one"]
+    ledger.add(Done("three", "passed", 1.0))
+    ledger.add(Done("four", "passed", 1.0))
+    # The one after the half line went under with it: it is done again.
+    assert list(ledger.read()) == ["one", "four"]
+
+
+def test_the_source_is_named_by_its_content_and_its_places(tmp_path: Path) -> None:
+    for folder in ("src", "tests"):
+        (tmp_path / folder).mkdir()
+    names = [fingerprint(tmp_path)]
+    for path in ("src/a.py", "tests/a.py"):
+        (tmp_path / path).write_text("")
+        names.append(fingerprint(tmp_path))
+    (tmp_path / "src" / "a.py").rename(tmp_path / "src" / "b.py")
+    names.append(fingerprint(tmp_path))
+    (tmp_path / "src" / "notes.txt").write_text("not source")
+    assert len(set(names)) == 4 and fingerprint(tmp_path) == names[-1]

@@ -12,7 +12,7 @@ from holdfast.application.commit_queue import CommitQueue, Lineage, Ticket
 from holdfast.application.housekeeping import Housekeeper, KeyframeJob
 from holdfast.application.loading import caption_of
 from holdfast.application.snapshot import from_plain
-from holdfast.domain.errors import CheckpointWriteError, StoreClosedError
+from holdfast.domain.errors import CheckpointError, CheckpointWriteError, DiskFullError, StoreClosedError
 from holdfast.domain.record import Commit, Head, Keyframe
 from holdfast.testing import FailingStore
 from tests.application.services import make_kit, make_service
@@ -87,6 +87,29 @@ def test_what_fails_is_tried_again_and_given_up_after_a_while(caplog: pytest.Log
     for _ in range(3):
         room.keeper.run()
     assert not room.keeper.has_work
+
+
+def test_a_cause_is_told_once_until_a_keyframe_succeeds_again(caplog: pytest.LogCaptureFixture) -> None:
+    room = Room()
+    full, broken = DiskFullError("no space left", place="here"), CheckpointWriteError("the disk failed")
+
+    def fail_twice(problem: CheckpointError) -> None:
+        room.store.fail("put_keyframe", problem, times=6)
+        room.keeper.owe(room.job())
+        room.keeper.owe(room.job())
+        for _ in range(3):
+            room.keeper.run()
+        assert not room.keeper.has_work
+
+    with caplog.at_level(logging.WARNING, "holdfast"):
+        fail_twice(full)
+        fail_twice(broken)
+        fail_twice(full)
+        assert ["no space" in text for text in caplog.messages] == [True, False]
+        room.keeper.owe(room.job())
+        room.keeper.run()
+        fail_twice(full)
+    assert ["no space" in text for text in caplog.messages] == [True, False, True]
 
 
 def test_a_thread_tries_again_what_failed_with_the_next_job(monkeypatch: pytest.MonkeyPatch) -> None:

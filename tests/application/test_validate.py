@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from holdfast.application.reading import Reader
 from holdfast.application.service import CheckpointService
-from holdfast.application.validate import ValidationResult
+from holdfast.application.validate import ValidationResult, list_workflow, validate_listed
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointNotFoundError
 from holdfast.testing import FailingStore
-from tests.application.services import make_service
+from tests.application.services import make_kit, make_service
 
 
 @pytest.fixture
@@ -58,3 +59,27 @@ def test_damage_that_does_no_harm_is_noted(service: CheckpointService, store: Fa
     store.fail("keyframe", CheckpointCorruptError("damaged"))
     result = service.validate_checkpoint("W@60")
     assert result.valid and "damaged" in result.notes[0]
+
+
+def test_many_are_validated_with_one_look_at_their_listing(
+    service: CheckpointService, store: FailingStore
+) -> None:
+    kit = make_kit(store)
+    reader = Reader(kit)
+    store.calls.clear()
+    listed = list_workflow(store, "W")
+    assert [one.found.entry.sequence for one in listed] == list(range(1, 61))
+    assert all(validate_listed(kit, reader, one) for one in listed)
+    assert store.calls["entries"] == 1
+    # What is asked about each does not depend on how many there are.
+    assert store.calls["keyframes"] == 60 and store.calls["records"] <= 120
+
+
+def test_a_listing_that_lies_about_the_one_before_is_found_in_all(
+    service: CheckpointService, store: FailingStore
+) -> None:
+    store.alter("entries", lambda entries: [replace(entry, parent=entry.sequence - 2) for entry in entries])
+    kit = make_kit(store)
+    results = [validate_listed(kit, Reader(kit), one) for one in list_workflow(store, "W")]
+    # The first one has nothing before it, whatever the listing says.
+    assert [result.valid for result in results] == [True] + [False] * 59

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import random
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -16,10 +15,10 @@ from holdfast.bootstrap import build_kit
 from holdfast.config import Config
 from holdfast.domain.errors import CheckpointError, StoreDamageWarning
 from holdfast.testing import FixedClock, SequentialIds
-from tests.crash.evidence import keep
+from tests.campaign import Part
 from tests.crash.simulated_disk import SimulatedDisk
 from tests.crash.simulated_machine import Machine
-from tests.crash.test_flips import Damaging, cuts, damaged, flips
+from tests.crash.test_flips import Case, chosen, cuts, damaged, flips, tell
 from tests.crash.workload import open_on
 
 WORKFLOW = "WF-one"
@@ -92,10 +91,8 @@ def problems(machine: Machine, truth: States, *, read_only: bool) -> list[str]:
     return invented or ([] if told else wrong)
 
 
-def wrongs(
-    machine: Machine, truth: States, chosen: list[tuple[str, str, Damaging]], counts: Counter[str]
-) -> Iterator[str]:
-    for path, what, damage in chosen:
+def wrongs(machine: Machine, truth: States, cases: Iterable[Case], counts: Counter[str]) -> Iterator[str]:
+    for path, what, damage in cases:
         counts["damages"] += 1
         for read_only in (True, False):
             found = problems(damaged(machine, path, damage), truth, read_only=read_only)
@@ -105,16 +102,14 @@ def wrongs(
 @pytest.mark.parametrize("settled", [True, False], ids=["settled", "in the journal"])
 @pytest.mark.parametrize("kind", [flips, cuts])
 def test_a_damaged_store_never_gives_back_a_wrong_state(
-    kind: Callable[[Machine], Iterator[tuple[str, str, Damaging]]], settled: bool, campaign: bool
+    kind: Callable[[Machine], Iterator[Case]],
+    settled: bool,
+    part: Part | None,
+    record_property: Callable[[str, object], None],
 ) -> None:
     machine, truth = saved(settled=settled)
-    everything, counts = list(kind(machine)), Counter[str]()
-    chosen = random.Random(17).sample(everything, min(len(everything), 20_000 if campaign else 50))
-    violations = list(wrongs(machine, truth, chosen, counts))
-    keep(
-        f"service_{kind.__name__}_{'settled' if settled else 'journal'}",
-        counts,
-        violations,
-        campaign=campaign,
-    )
+    counts = Counter[str]()
+    violations = list(wrongs(machine, truth, chosen(kind(machine), part, 50), counts))
+    name = f"service_{kind.__name__}_{'settled' if settled else 'journal'}"
+    tell(name, part, counts, violations, record_property)
     assert violations == []

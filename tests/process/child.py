@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import mmap
 import os
 import select
 import signal
@@ -20,6 +22,10 @@ class Report:
 
     def say(self, word: str, workflow_id: str, number: int, rest: str = "") -> None:
         os.write(self._handle, f"{word} {workflow_id} {number} {rest}".rstrip().encode() + b"\n")
+
+    def stay_near(self) -> None:
+        """Wait for who listens once a page of lines is unread, and not only after sixteen."""
+        fcntl.fcntl(self._handle, fcntl.F_SETPIPE_SZ, mmap.PAGESIZE)
 
 
 @dataclass(slots=True)

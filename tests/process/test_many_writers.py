@@ -47,13 +47,6 @@ def test_without_the_lock_the_harness_goes_red(fast_folder: Path) -> None:
     assert result["violations"] != []
 
 
-def test_processes_that_create_one_store_at_once_share_it(fast_folder: Path, campaign: bool) -> None:
-    rounds = 300 if campaign else 15
-    result = run("writers", "openers", root=str(fast_folder), rounds=rounds)
-    keep("many_writers", "openers", {"rounds": rounds}, result["violations"])
-    assert result["violations"] == []
-
-
 def test_closing_while_threads_commit_keeps_or_refuses(fast_folder: Path, campaign: bool) -> None:
     rounds = 300 if campaign else 20
     result = run("writers", "closing", root=str(fast_folder), rounds=rounds)

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,11 @@ from tests.process import commits
 from tests.process.commits import Acknowledged
 from tests.process.evidence import keep
 from tests.process.running import run
+
+#: Nothing gets into the files while a test looks: the journal is far from full, and nobody applies it.
+UNAPPLIED = {"background": False, "journal_bytes": 8 * 1024 * 1024, "keyframes": False, "prunes": False}
+#: The journal is soon full, and what is then written to the files is forgotten by the disk.
+UNWRITTEN = {"background": False, "forgets": "checkpoints/", "keyframes": False, "prunes": False}
 
 
 class Death(BaseException):
@@ -60,6 +66,22 @@ def test_hazard_07_a_reader_beside_recycling_and_prunes_sees_no_half_line(
     result = run("reading", "beside_prunes", root=str(fast_folder / "store"), rounds=rounds)
     keep("readers", "beside recycling and prunes", {"reads": result["reads"]}, result["violations"])
     assert result["violations"] == [] and result["reads"] == rounds
+
+
+@pytest.mark.parametrize(
+    ("name", "broken", "found"),
+    [
+        ("a reader without what is pending", {"is_blind": True, "plan": UNAPPLIED}, "not seen"),
+        ("an applier that tells and does not write", {"plan": UNWRITTEN}, "WF-"),
+    ],
+)
+def test_a_broken_protocol_of_reading_turns_the_harness_red(
+    name: str, broken: dict[str, Any], found: str, fast_folder: Path
+) -> None:
+    """The negative controls."""
+    result = run("reading", "beside_prunes", root=str(fast_folder / "store"), rounds=80, **broken)
+    keep("readers", f"control: {name}", {"found": len(result["violations"])}, [])
+    assert any(found in text for text in result["violations"]), result
 
 
 def test_hazard_07_a_read_only_copy_is_read_and_not_touched(tmp_path: Path) -> None:
@@ -111,6 +133,24 @@ def test_an_auditors_copy_made_while_a_writer_runs_holds_what_was_acknowledged_b
     result = run("reading", "copies", root=str(fast_folder), rounds=rounds)
     keep("readers", "copies beside a writer", {"copies": result["reads"]}, result["violations"])
     assert result["violations"] == [] and result["reads"] == rounds
+
+
+def test_a_copy_without_the_journal_turns_the_harness_red(fast_folder: Path) -> None:
+    """The negative control."""
+    result = run("reading", "copies", root=str(fast_folder), rounds=1, plan=UNAPPLIED, leave_out="ring-*")
+    keep("readers", "control: a copy without the journal", {"found": len(result["violations"])}, [])
+    assert any("acknowledged and not there" in text for text in result["violations"]), result
+
+
+def test_a_commit_that_is_not_there_turns_the_readers_without_rights_red(tmp_path: Path) -> None:
+    """The negative control."""
+    store = FilesystemStore.open(str(tmp_path / "store"), background=False)
+    told = told_after(store, 3)
+    told.note(f"ack WF-0 4 {store.head('WF-0').checksum}")
+    store.close()
+    make_unwritable(tmp_path / "store")
+    found = run("reading", "as_nobody", root=str(tmp_path / "store"), told=told.commits)
+    assert any("WF-0@4: acknowledged and lost" in text for text in found), found
 
 
 def told_after(store: FilesystemStore, count: int, told: Acknowledged | None = None) -> Acknowledged:

@@ -37,7 +37,7 @@ class LocklessDisk(Disk):
         fcntl.flock(handle, fcntl.LOCK_UN)
 
 
-def _compete(store: FilesystemStore, workflow_id: str, count: int, writer: str, report: Report) -> None:
+def compete(store: FilesystemStore, workflow_id: str, count: int, writer: str, report: Report) -> None:
     """Commit until `count` of ours are in; a lost race is read again and tried again."""
     done = 0
     while done < count:
@@ -66,7 +66,7 @@ def _write_in_threads(report: Report, _: int, number: int, options: dict[str, An
     def write(thread: int) -> None:
         workflow_id = "WF-shared" if options["shared"] else f"WF-{number}-{thread}"
         try:
-            _compete(store, workflow_id, options["commits"], f"{number}.{thread}", report)
+            compete(store, workflow_id, options["commits"], f"{number}.{thread}", report)
         except BaseException as error:
             errors.append(error)
 
@@ -87,7 +87,7 @@ def crowd(options: dict[str, Any]) -> dict[str, Any]:
     for line in (line for child in children for line in child.lines):
         conflicts += line.startswith("conflict")
         told.note(line)
-    violations += _examine(options["root"], told)
+    violations += examine(options["root"], told)
     wanted = options["processes"] * options["threads"] * options["commits"]
     if told.count != wanted:
         violations.append(f"{told.count} of {wanted} commits were acknowledged")
@@ -102,7 +102,8 @@ def _together(work: list[Callable[[], None]]) -> None:
         thread.join()
 
 
-def _examine(root: str, told: Acknowledged) -> list[str]:
+def examine(root: str, told: Acknowledged) -> list[str]:
+    """Open the store when all are gone: it holds what was acknowledged, and nothing else."""
     try:
         store = FilesystemStore.open(root, journal_bytes=JOURNAL_BYTES, background=False)
         found = check_store(store, told)
@@ -113,32 +114,6 @@ def _examine(root: str, told: Acknowledged) -> list[str]:
     if total != told.count:
         found.append(f"{total} commits are there, {told.count} were acknowledged")
     return found + [f"left behind: {path}" for path in leftovers(root)]
-
-
-def _open_at_once(report: Report, _: int, root: str, gate: int, who: int) -> None:
-    os.read(gate, 1)
-    store = FilesystemStore.open(root, journal_bytes=JOURNAL_BYTES)
-    _compete(store, f"WF-{who}", 3, str(who), report)
-    store.close()
-
-
-def openers(options: dict[str, Any]) -> dict[str, Any]:
-    """Processes that open a store where there is none, all at once; then each commits."""
-    violations: list[str] = []
-    for number in range(options["rounds"]):
-        root, told = f"{options['root']}/{number}", Acknowledged()
-        reading, writing = os.pipe()
-        children = [start(_open_at_once, root, reading, who) for who in range(4)]
-        os.write(writing, b"....")
-        for child in children:
-            if child.end() != 0:
-                violations.append(f"round {number}: an opener failed")
-            for line in child.lines:
-                told.note(line)
-        os.close(reading)
-        os.close(writing)
-        violations += _examine(root, told)
-    return {"rounds": options["rounds"], "violations": violations[:20]}
 
 
 def closing(options: dict[str, Any]) -> dict[str, Any]:
@@ -163,7 +138,7 @@ def _commit_while_closing(root: str) -> Acknowledged:
     def write(thread: int) -> None:
         try:
             while True:
-                _compete(store, f"WF-{thread}", 1, str(thread), Report(writing))
+                compete(store, f"WF-{thread}", 1, str(thread), Report(writing))
                 begun.release()
         except StoreClosedError:
             return
@@ -187,7 +162,6 @@ def _commit_while_closing(root: str) -> Acknowledged:
 
 LOOPS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "crowd": crowd,
-    "openers": openers,
     "closing": closing,
 }
 

@@ -42,6 +42,8 @@ class Housekeeper:
         self._thread: threading.Thread | None = None
         self._has_news = False
         self._closed = False
+        #: Causes that were told since a keyframe last succeeded: on a full disk every one fails alike.
+        self._told: set[tuple[str, str]] = set()
 
     def owe(self, job: KeyframeJob) -> None:
         """Take over a job; returns at once."""
@@ -106,9 +108,22 @@ class Housekeeper:
             return True
         except CheckpointError as problem:
             job.attempts += 1
-            _LOG.warning("the keyframe of %s@%d: %s", job.caption.workflow_id, job.caption.sequence, problem)
+            self._tell(job, problem)
             return job.attempts >= _ATTEMPTS_MAX
+        self._told.clear()
         return True
+
+    def _tell(self, job: KeyframeJob, problem: CheckpointError) -> None:
+        """Log a failure unless the same was told before and nothing has succeeded since."""
+        cause = problem.code, problem.message
+        if cause not in self._told:
+            self._told.add(cause)
+            _LOG.warning(
+                "the keyframe of %s@%d: %s (told once until a keyframe is written again)",
+                job.caption.workflow_id,
+                job.caption.sequence,
+                problem,
+            )
 
 
 def write_keyframe(kit: Kit, caption: Caption, snapshot: Snapshot) -> None:

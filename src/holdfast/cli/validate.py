@@ -17,7 +17,7 @@ from holdfast.domain.errors import CheckpointError
 
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
-    from holdfast.application.resolve import Found
+    from holdfast.application.validate import Listed
 
 _Item = TypeVar("_Item")
 
@@ -57,7 +57,7 @@ def command(call: Call, checkpoints: tuple[str, ...], everything: bool, deep: bo
     verdict = Verdict()
     with reading(call) as kit:
         if checkpoints:
-            _check_each(call.output, kit, [find(kit, name) for name in checkpoints], verdict)
+            _check_each(call.output, kit, _named(kit, checkpoints), verdict)
         else:
             check_everything(call.output, kit, verdict)
         if deep:
@@ -73,32 +73,37 @@ def check_everything(output: Output, kit: Kit, verdict: Verdict) -> None:
     _check_each(output, kit, list(_all_checkpoints(kit, verdict)), verdict)
 
 
-def _all_checkpoints(kit: Kit, verdict: Verdict) -> Iterator[Found]:
-    from holdfast.application.resolve import Found
+def _named(kit: Kit, names: Iterable[str]) -> list[Listed]:
+    from holdfast.application.validate import list_one
+
+    return [list_one(kit.store, find(kit, name)) for name in names]
+
+
+def _all_checkpoints(kit: Kit, verdict: Verdict) -> Iterator[Listed]:
+    from holdfast.application.validate import list_workflow
 
     for workflow_id in sorted(kit.store.workflows()):
         try:
-            entries = [entry for entry in kit.store.entries(workflow_id) if not entry.pruned]
+            yield from list_workflow(kit.store, workflow_id)
         except CheckpointError as error:
             verdict.problems.append((workflow_id, str(error)))
-            continue
-        yield from (Found(workflow_id, entry) for entry in entries)
 
 
-def _check_each(output: Output, kit: Kit, found: list[Found], verdict: Verdict) -> None:
+def _check_each(output: Output, kit: Kit, checkpoints: list[Listed], verdict: Verdict) -> None:
     from holdfast.application.reading import Reader
-    from holdfast.application.validate import validate
+    from holdfast.application.validate import validate_listed
 
     reader = Reader(kit)
-    for checkpoint in progress(output, found, "checkpoints"):
+    for listed in progress(output, checkpoints, "checkpoints"):
+        place = str(listed.found)
         verdict.checkpoints += 1
         try:
-            result = validate(kit, reader, checkpoint.id)
+            result = validate_listed(kit, reader, listed)
         except CheckpointError as error:
-            verdict.problems.append((str(checkpoint), str(error)))
+            verdict.problems.append((place, str(error)))
             continue
-        verdict.problems.extend((str(checkpoint), problem) for problem in result.problems)
-        verdict.notes.extend((str(checkpoint), note) for note in result.notes)
+        verdict.problems.extend((place, problem) for problem in result.problems)
+        verdict.notes.extend((place, note) for note in result.notes)
 
 
 def check_deeply(output: Output, kit: Kit, verdict: Verdict) -> None:

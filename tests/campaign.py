@@ -1,0 +1,202 @@
+"""A campaign in pieces: bounded in time, taken up where the last run stopped, and told in numbers.
+
+A piece is one test, or one part of a harness that is cut into parts. What was done is kept per state of the
+source in build/campaign, so that a change starts over and going back goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+T = TypeVar("T")
+
+#: Into how many parts a harness with very many cases is cut: each takes about a minute.
+PARTS = 24
+EXAMPLES_MAX = 20
+_PART_IN_ID = re.compile(r"-?part(?P<number>\d+)of\d+-?")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of many cases, spread over all of them, so that a few parts already look everywhere."""
+
+    number: int
+    total: int
+
+    def __str__(self) -> str:
+        return f"part{self.number:02d}of{self.total}"
+
+    def of(self, everything: Sequence[T]) -> Sequence[T]:
+        """Answer the cases that belong to this part; all parts together hold each case once."""
+        return everything[self.number - 1 :: self.total]
+
+
+def all_parts(total: int = PARTS) -> list[Part]:
+    return [Part(number, total) for number in range(1, total + 1)]
+
+
+def order_of(nodeid: str) -> int:
+    """Put the first parts of all harnesses before the second ones: who stops early has looked at each."""
+    found = _PART_IN_ID.search(nodeid)
+    return int(found["number"]) if found else 0
+
+
+def harness_of(nodeid: str) -> str | None:
+    """Answer which harness a test is a part of, if it is one."""
+    name, parts = _PART_IN_ID.subn("", nodeid)
+    return name if parts else None
+
+
+def fingerprint(root: Path) -> str:
+    """Name the state of the source: what was shown for another one is shown for nothing."""
+    digest = hashlib.sha256()
+    for path in sorted(path for folder in ("src", "tests") for path in (root / folder).rglob("*.py")):
+        digest.update(f"{path.relative_to(root)}\n".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:12]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What is known of a test that ran to its end."""
+
+    nodeid: str
+    outcome: str
+    seconds: float
+    cases: int = 0
+    violations: int = 0
+    examples: list[str] = field(default_factory=list)
+
+
+class Ledger:
+    """A line per test that ran, in a file that is only appended to."""
+
+    def __init__(self, folder: Path, tree: str) -> None:
+        self.tree = tree
+        self.path = folder / f"{tree}.jsonl"
+
+    def add(self, done: Done) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        line = {name: getattr(done, name) for name in Done.__slots__}
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def read(self) -> dict[str, Done]:
+        """Answer the last result of each test."""
+        if not self.path.exists():
+            return {}
+        found: dict[str, Done] = {}
+        for line in self.path.read_text(encoding="utf-8").splitlines():
+            # A run that was killed may have left half a line: that test is done again.
+            with suppress(ValueError):
+                done = Done(**json.loads(line))
+                found[done.nodeid] = done
+        return found
+
+
+class Campaign:
+    """Lets begin what is left to do, until the time is up; what failed is done again."""
+
+    def __init__(self, ledger: Ledger, deadline: float) -> None:
+        self.deadline = deadline
+        self._passed = {nodeid for nodeid, done in ledger.read().items() if done.outcome != "failed"}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
+        return True if item.nodeid in self._passed or time.time() >= self.deadline else None
+
+
+class Chronicle:
+    """Keeps what was done and tells it at the end; there is one, also when several processes test."""
+
+    def __init__(self, ledger: Ledger, deadline: float) -> None:
+        self._ledger = ledger
+        self._deadline = deadline
+        self._ids: set[str] = set()
+        self._reports: dict[str, list[pytest.TestReport]] = {}
+        self._ran = 0
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self._ids.update(item.nodeid for item in session.items)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        self._ids.update(ids)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        node.workerinput["campaign_deadline"] = self._deadline
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        scheduler = importlib.import_module("xdist.scheduler").LoadScopeScheduling(config, log)
+        scheduler._split_scope = _scope_of
+        return scheduler
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._reports.setdefault(report.nodeid, []).append(report)
+        if report.when == "teardown":
+            self._ledger.add(_result(self._reports.pop(report.nodeid)))
+            self._ran += 1
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        # To have nothing left to do, or no time, is no fault.
+        if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self._ids:
+            session.exitstatus = pytest.ExitCode.OK
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        known = {nodeid: done for nodeid, done in self._ledger.read().items() if nodeid in self._ids}
+        terminalreporter.section(f"campaign on source {self._ledger.tree}")
+        for line in summary(self._ids, known.values(), self._ran):
+            terminalreporter.line(line)
+
+
+def _scope_of(nodeid: str) -> str:
+    """Keep tests of one file in one process, for they share files of evidence; parts may go anywhere."""
+    return nodeid if harness_of(nodeid) else nodeid.partition("::")[0]
+
+
+def _result(reports: list[pytest.TestReport]) -> Done:
+    outcomes = {report.outcome for report in reports}
+    outcome = "failed" if "failed" in outcomes else "skipped" if "skipped" in outcomes else "passed"
+    told: dict[str, Any] = dict(reports[-1].user_properties)
+    seconds = round(sum(report.duration for report in reports), 3)
+    violations = list(told.get("violations", ()))
+    return Done(
+        reports[0].nodeid, outcome, seconds, told.get("cases", 0), len(violations), violations[:EXAMPLES_MAX]
+    )
+
+
+def summary(ids: Iterable[str], known: Iterable[Done], ran: int) -> list[str]:
+    """Say how much of a campaign is done, harness by harness where it is cut into parts."""
+    results = list(known)
+    done = [result for result in results if result.outcome != "failed"]
+    total = Counter(harness_of(nodeid) or "" for nodeid in ids)
+    lines = [_harness_line(name, total[name], results) for name in sorted(filter(None, total))]
+    lines += [f"VIOLATION {result.nodeid}: {text}" for result in results for text in result.examples]
+    lines.append(
+        f"{len(done)} of {total.total()} pieces done ({ran} ran now), {len(results) - len(done)} failed; "
+        f"{sum(result.cases for result in results):,} cases in parts, "
+        f"{sum(result.violations for result in results)} violations"
+    )
+    if left := total.total() - len(done):
+        lines.append(f"{left} pieces are left: `make campaign` goes on with them")
+    return lines
+
+
+def _harness_line(name: str, total: int, results: list[Done]) -> str:
+    mine = [result for result in results if harness_of(result.nodeid) == name]
+    done = sum(result.outcome != "failed" for result in mine)
+    cases, wrong = sum(result.cases for result in mine), sum(result.violations for result in mine)
+    return f"{name}: {done} of {total} parts, {cases:,} cases, {wrong} violations"
