@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import holdfast
 from holdfast.adapters.memory import MemoryStore
 from holdfast.application.copying import Outcome
+from holdfast.application.retain import secure
+from holdfast.bootstrap import build_kit, open_store
+from holdfast.config import Config
 from holdfast.domain.errors import CheckpointConflictError, CheckpointCorruptError, CheckpointError
+from holdfast.domain.retention import RetentionPolicy
 from holdfast.testing import FailingStore
 from tests.application.copies import copy, eventful, past
 
@@ -110,3 +116,22 @@ def test_a_workflow_without_any_kept_checkpoint_arrives_too() -> None:
     result = copy(told.kit.store, target, "B", "C")
     assert [one.outcome for one in result.workflows] == [Outcome.COPIED] * 2
     assert all(entry.pruned for entry in target.entries("B"))
+
+
+def test_a_keyframe_that_the_target_made_by_itself_may_be_in_another_format(tmp_path: Path) -> None:
+    """What a keyframe holds counts, and not how: both ends may have made one of the same checkpoint."""
+    stores = {}
+    with holdfast.open(f"file:{tmp_path / 'json'}") as service:
+        for number in range(12):
+            service.create_checkpoint("W", {"n": number, "text": "x" * 3000})
+    for name, mode in (("json", "default"), ("msgpack", "performance")):
+        config = Config(store=f"file:{tmp_path / name}", mode=mode)
+        stores[name] = open_store(config), config
+    source, target = stores["json"][0], stores["msgpack"][0]
+    assert copy(source, target).workflows[0].outcome is Outcome.COPIED
+    for store, config in stores.values():
+        secure(build_kit(store, config), "W", RetentionPolicy(2, 0))
+    assert source.keyframes("W")[-1].sha256 != target.keyframes("W")[-1].sha256
+    assert copy(source, target).workflows[0].outcome is Outcome.PRESENT
+    source.close()
+    target.close()

@@ -15,6 +15,7 @@ from holdfast.adapters.memory import MemoryStore
 from holdfast.application.aio import AsyncCheckpointService
 from holdfast.application.service import CheckpointService
 from holdfast.domain.errors import (
+    CheckpointConflictError,
     CheckpointWriteError,
     ConfigError,
     InvalidIdError,
@@ -259,3 +260,19 @@ def test_the_face_for_coroutines_does_the_same(store: MemoryStore) -> None:
             await service.close()
 
     asyncio.run(main())
+
+
+def test_a_state_that_repeats_the_last_one_is_answered_by_the_store_and_not_from_memory(
+    ann: CheckpointService, bob: CheckpointService
+) -> None:
+    ann.create_checkpoint("W", {"x": 1})
+    assert str(ann.create_checkpoint("W", {"x": 1})) == "W@1"
+    bob.create_checkpoint("W", {"x": 2})
+    with pytest.raises(CheckpointConflictError):
+        ann.create_checkpoint("W", {"x": 1})
+    assert str(ann.create_checkpoint("W", {"x": 1})) == "W@3"
+    ann.acquire_lease("W", "ann", ttl_seconds=0)
+    ann.create_checkpoint("W", {"x": 4})
+    bob.acquire_lease("W", "bob")
+    with pytest.raises(LeaseLostError):
+        ann.create_checkpoint("W", {"x": 4})

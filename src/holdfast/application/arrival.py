@@ -43,7 +43,7 @@ class Arrival:
         _compare_entries(history, arrived)
         self._read_back(arrived, on_progress)
         self._check_first_event(history)
-        _compare_keyframes(history, arrived, waiting)
+        self._compare_keyframes(history, arrived, waiting)
         self._compare_states(history)
 
     def _read_back(self, arrived: History, on_progress: Callable[[int], None]) -> None:
@@ -79,9 +79,28 @@ class Arrival:
         newest = next((entry for entry in reversed(history.entries) if not entry.pruned), None)
         if newest is None:
             return
-        sent, arrived = (self._state(store, history, newest) for store in (self.source, self.target))
-        if sent != arrived:
+        if not self._is_same_state(history, newest):
             raise _mismatch("the state is not the source's", f"{history.workflow_id}@{newest.sequence}")
+
+    def _compare_keyframes(self, history: History, arrived: History, waiting: frozenset[int]) -> None:
+        """Compare sums; one that the target made by itself, in its own format, must hold the same state."""
+        found = {keyframe.sequence: keyframe for keyframe in arrived.keyframes}
+        entries = {entry.sequence: entry for entry in history.entries}
+        for keyframe in history.keyframes:
+            sequence = keyframe.sequence
+            if sequence in waiting or found.get(sequence) == keyframe:
+                continue
+            place = f"{history.workflow_id}@{sequence}"
+            if sequence not in found:
+                raise _mismatch("the keyframe did not arrive", place)
+            if found[sequence].sha256 == keyframe.sha256 or not self._is_same_state(
+                history, entries[sequence]
+            ):
+                raise _mismatch("the keyframe is not the source's", place)
+
+    def _is_same_state(self, history: History, entry: Entry) -> bool:
+        sent, arrived = (self._state(store, history, entry) for store in (self.source, self.target))
+        return sent == arrived
 
     def _state(self, store: Store, history: History, entry: Entry) -> tuple[str, bytes]:
         restorer = Restorer(store, self.formats)
@@ -105,13 +124,6 @@ def _is_same(entry: Entry, there: Entry) -> bool:
     is_kept = entry.pruned and (not there.pruned or entry.group != there.group)
     # Pruned in the source after it was copied: a copy loses nothing by that.
     return entry.checksum == there.checksum if is_kept else entry == there
-
-
-def _compare_keyframes(history: History, arrived: History, waiting: frozenset[int]) -> None:
-    found = {keyframe.sequence: keyframe for keyframe in arrived.keyframes}
-    for keyframe in history.keyframes:
-        if keyframe.sequence not in waiting and found.get(keyframe.sequence) != keyframe:
-            raise _mismatch("the keyframe is not the source's", f"{history.workflow_id}@{keyframe.sequence}")
 
 
 def _mismatch(problem: str, place: str) -> ChecksumMismatchError:

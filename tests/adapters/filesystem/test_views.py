@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from holdfast.adapters.filesystem import layout, views
+from holdfast.adapters.filesystem.manifest import entry_line, transition_line
 from holdfast.adapters.filesystem.store import FilesystemStore
+from holdfast.conformance.history import History, blob_name
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointNotFoundError, ChecksumMismatchError
-from holdfast.domain.record import Commit, Head
+from holdfast.domain.record import Commit, Head, Removal, Transition
 from tests.adapters.filesystem import commits
 
 
@@ -106,3 +108,41 @@ def test_a_commit_mends_the_manifest_before_it_adds_to_it(store, fill, root, dam
     last = FilesystemStore.open(str(root), read_only=True)
     assert [entry.sequence for entry in last.entries("wf")] == [1, 2, 3, 4]
     assert len(list(last.records("wf", 1, 4))) == 4
+
+
+def test_a_manifest_that_was_written_anew_is_not_taken_for_more_of_the_old_one(store, root):
+    """The same line at the same place as before: only the first line tells that it is another manifest."""
+    other = FilesystemStore.open(str(root))
+    history, pin = History(store, "W"), Transition(2, "active", 0, pinned=True)
+    path = layout.manifest_path(layout.workflow_folder("W"))
+    history.commit(keyframe=b"one", label="y" * 600)
+    history.commit()
+    history.commit()
+    history.commit(is_checkpoint=False, transitions=(pin,))
+    place = store._source.files.size(path) - len(transition_line(pin))
+    assert list(other.entries("W")) == list(store.entries("W"))
+    history.commit(is_checkpoint=False, transitions=(Transition(2, "active"),))
+    store.remove("W", Removal((1,)))
+    shorter = store._source.files.size(path)
+    empty = len(entry_line(history.draft(label="x").record.entry, 10_000)) - 1
+    history.commit(label="x" * (place - shorter - empty))
+    history.commit(is_checkpoint=False, transitions=(pin,))
+    if store._source.files.size(path) - len(transition_line(pin)) == place:
+        assert other._source.files.read(path, place) == transition_line(pin)
+    assert list(other.entries("W")) == list(store.entries("W"))
+    assert other.head("W") == store.head("W") == history.head
+    other.close()
+
+
+def test_a_large_blob_that_is_not_in_its_file_yet_is_read_all_the_same(store, monkeypatch):
+    monkeypatch.setattr(views, "_MAP_BYTES_MIN", 10)
+    data = b"b" * 100
+    history = History(store, "W")
+    history.commit(blobs={blob_name(data): data})
+    # Applied in part, as a reader may find it.
+    path = layout.blob_path(blob_name(data))
+    store._disk.make_folder(path.rpartition("/")[0])
+    handle = store._disk.open(path, write=True, create=True)
+    store._disk.write(handle, data[:40], 0)
+    store._disk.close(handle)
+    assert store.blob(blob_name(data)) == data

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -76,14 +77,17 @@ class Manifest:
 
     def lines(self) -> bytes:
         """The manifest written anew."""
-        pieces = [header_line(self.workflow_id)]
+        # Its first line tells it from the one before: a reader must not take it for more of the same.
+        pieces = [header_line(self.workflow_id, rewrite=uuid.uuid4().hex[:16])]
         pieces += [keyframe_line(keyframe) for keyframe in self.keyframes.values()]
         pieces += [entry_line(entry, self.offsets.get(seq, 0)) for seq, entry in self.entries.items()]
         return b"".join(pieces)
 
 
-def header_line(workflow_id: str) -> bytes:
-    return summed_line({"manifest": 1, "wf": workflow_id})
+def header_line(workflow_id: str, *, rewrite: str = "") -> bytes:
+    """The first line; `rewrite` names this writing of a manifest that replaces another."""
+    fields: dict[str, Any] = {"manifest": 1, "wf": workflow_id}
+    return summed_line({**fields, "rewrite": rewrite} if rewrite else fields)
 
 
 def entry_line(entry: Entry, offset: int) -> bytes:

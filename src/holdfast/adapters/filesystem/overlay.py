@@ -85,6 +85,10 @@ class Files:
                 size = max(size or 0, operation.end)
         return size
 
+    def is_pending(self, path: str) -> bool:
+        """Whether anything is committed of a file that it may not hold yet."""
+        return bool(self._overlay.of(path))
+
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes | None:
         """Bytes of a file (all of them, or a range), or None if there is no such file."""
         for _ in range(_READ_AGAIN_MAX):

@@ -32,10 +32,14 @@ _MAP_BYTES_MIN = 10 * 1024 * 1024
 
 
 class _Known(NamedTuple):
-    """A manifest as far as it was read and found whole. Lines are only ever added to it, and no two are
-    the same (each names its checkpoint): where the last one still stands, so do those before it."""
+    """A manifest as far as it was read and found whole.
+
+    Lines are only ever added to it, and one that replaces it has another first line: where the first and the
+    last still stand, so do those between.
+    """
 
     end: int
+    first_line: bytes
     last_line: bytes
     manifest: Manifest
 
@@ -44,8 +48,9 @@ class _Known(NamedTuple):
         if not lines and self.end:
             return self
         manifest = parse(lines, self.manifest)
+        first_line = self.first_line or lines[: lines.find(b"\n") + 1]
         last_line = lines[lines.rfind(b"\n", 0, -1) + 1 :]
-        return _Known(self.end + len(lines), last_line, manifest)
+        return _Known(self.end + len(lines), first_line, last_line, manifest)
 
 
 class Views:
@@ -86,10 +91,12 @@ class Views:
         path, known = layout.manifest_path(folder), self._manifests.get(folder)
         if known is not None:
             added = self._files.read(path, known.end - len(known.last_line)) or b""
-            if added.startswith(known.last_line):
+            # The first line is looked at last: it vouches for what was read before it.
+            first_line = self._files.read(path, 0, len(known.first_line))
+            if added.startswith(known.last_line) and first_line == known.first_line:
                 return known.followed_by(added[len(known.last_line) :])
         data = self._files.read(path)
-        return None if data is None else _Known(0, b"", Manifest()).followed_by(data)
+        return None if data is None else _Known(0, b"", b"", Manifest()).followed_by(data)
 
     def unsound_manifest(self, workflow_id: str) -> bytes | None:
         """The bytes of a manifest that must be made anew (empty if it is missing), else None."""
@@ -258,6 +265,9 @@ class Views:
         except FileNotFoundError:
             return self._files.read(path)
         try:
+            # What is pending is not in the file yet, or not all of it.
+            if self._files.is_pending(path) or self._disk.size(handle) != size:
+                return self._files.read(path)
             with self._disk.map(handle, size) as mapped:
                 return mapped[:]
         finally:
