@@ -53,6 +53,8 @@ def _open_postgres(rest: str, config: Config, read_only: bool, create: bool) -> 
     try:
         from holdfast.adapters.postgres.store import PostgresStore
     except ImportError as missing:
+        if (missing.name or "").partition(".")[0] == "holdfast":
+            raise
         raise ConfigError(
             f"a package for PostgreSQL is not installed ({missing.name})",
             hint=f"Run `pip install 'holdfast[{needed}]'`.",

@@ -186,3 +186,12 @@ def test_a_loop_that_ended_does_not_disturb_the_commit() -> None:
 
     asyncio.run(leave())
     asyncio.run(come_back())
+
+
+def test_a_coroutine_can_ask_what_the_store_holds() -> None:
+    async def ask() -> tuple[list[str], int]:
+        async with AsyncCheckpointService(make_kit()) as service:
+            await service.create_checkpoint("b", {"x": 1})
+            return await service.workflows(), (await service.stats())["checkpoints"]
+
+    assert asyncio.run(ask()) == (["b"], 1)

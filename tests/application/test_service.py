@@ -610,3 +610,11 @@ def test_a_state_that_another_thread_changes_is_stored_as_one_snapshot() -> None
         assert all(service.validate_checkpoint(checkpoint_id) for checkpoint_id in ids)
         last = service.create_checkpoint("W", state)
         assert service.restore_checkpoint(last).context == state
+
+
+def test_a_program_can_ask_what_the_store_holds() -> None:
+    service = make_service()
+    service.create_checkpoint("b", {"x": 1})
+    service.append_event("a", "NOTE")
+    assert service.workflows() == ["a", "b"]
+    assert service.stats()["checkpoints"] == 1

@@ -107,7 +107,8 @@ def test_an_empty_source_is_no_failure(run: Run):
     run("init", "--store", "empty")
     result = run("copy", "empty", "target")
     assert (result.exit_code, result.out, result.err) == (0, "", "Nothing to copy: the source is empty.\n")
-    assert run("copy", "memory:", "memory:").exit_code == 0
+    result = run("copy", "empty", "memory:")
+    assert result.exit_code == Exit.USAGE and "gone when the command ends" in result.err
 
 
 def test_a_damaged_workflow_is_named_and_the_other_one_is_copied(run: Run, store: Path):

@@ -39,7 +39,7 @@ def test_what_is_kept_is_not_done_again(capsys):
 
 def test_the_process_opens_the_store_it_is_given(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("time.sleep", lambda seconds: None)
-    main(str(tmp_path / "store"), "kelp")
+    main("kelp", str(tmp_path / "store"))
     assert told(capsys.readouterr().out)[-1] == ("kept", len(PLAN))
 
 

@@ -12,7 +12,18 @@ from holdfast.cli.doctor import _journal
 from holdfast.cli.exits import Exit
 from tests.cli.conftest import Run
 
-NAMES = {"store", "files", "clock", "format", "journal", "disk space", "file system", "sync", "permissions"}
+NAMES = {
+    "store",
+    "files",
+    "history",
+    "clock",
+    "format",
+    "journal",
+    "disk space",
+    "file system",
+    "sync",
+    "permissions",
+}
 
 
 def checks(run: Run, store: Path) -> dict[str, str]:
@@ -31,7 +42,7 @@ def test_a_sound_store_is_healthy(run: Run, store: Path):
 def test_everything_is_looked_at(run: Run, store: Path):
     told = run("doctor", "--json", "--store", store).data
     assert told["healthy"] and told["store"] == f"file:{store}"
-    assert {check["name"] for check in told["checks"]} == NAMES | {"sqlite", "versions"}
+    assert {check["name"] for check in told["checks"]} == NAMES
     assert all(set(check) == {"name", "status", "detail", "hint"} for check in told["checks"])
 
 
@@ -42,6 +53,14 @@ def test_a_file_that_was_changed_fails(run: Run, store: Path):
     assert result.exit_code == Exit.CORRUPT
     assert "fail  files" in result.out and "checkpoint_000001.json" in result.out
     assert "validate" in result.out and "1 check failed" in result.out
+
+
+def test_a_record_that_was_changed_fails(run: Run, store: Path):
+    (records,) = store.glob("checkpoints/*/wf-1*/checkpoint_000001.deltas.jsonl")
+    records.write_bytes(records.read_bytes().replace(b'"size":', b'"sIze":', 1))
+    result = run("doctor", "--store", store)
+    assert result.exit_code == Exit.CORRUPT
+    assert "fail  history" in result.out and "validate" in result.out
 
 
 def test_many_findings_are_cut_short(run: Run, store: Path):
@@ -64,7 +83,14 @@ def test_settings_that_are_damaged_fail_with_20(run: Run, store: Path):
 
 def test_a_store_in_memory_has_no_place_to_look_at(run: Run):
     told = run("doctor", "--json", "--store", "memory:").data
-    assert {check["name"] for check in told["checks"]} == {"store", "files", "clock", "sqlite", "versions"}
+    assert {check["name"] for check in told["checks"]} == {
+        "store",
+        "files",
+        "history",
+        "clock",
+        "sqlite",
+        "versions",
+    }
 
 
 def test_a_store_in_one_file_tells_its_journal_and_what_can_be_reclaimed(run: Run, tmp_path: Path):

@@ -18,7 +18,7 @@ from holdfast.testing import FixedClock, SequentialIds
 from tests.campaign import Part
 from tests.crash.simulated_disk import SimulatedDisk
 from tests.crash.simulated_machine import Machine
-from tests.crash.test_flips import Case, chosen, cuts, damaged, flips, tell
+from tests.crash.test_flips import Case, chosen, cut, cuts, damaged, flipped, flips, tell
 from tests.crash.workload import open_on
 
 WORKFLOW = "WF-one"
@@ -113,3 +113,27 @@ def test_a_damaged_store_never_gives_back_a_wrong_state(
     name = f"service_{kind.__name__}_{'settled' if settled else 'journal'}"
     tell(name, part, counts, violations, record_property)
     assert violations == []
+
+
+def test_a_line_without_its_end_is_told() -> None:
+    machine, truth = saved(settled=True)
+    ends = [
+        (path, f"bit {8 * at}", partial(flipped, 8 * at))
+        for path, data in machine.files().items()
+        if path.endswith(".jsonl")
+        for at, byte in enumerate(data)
+        if byte == ord("\n")
+    ]
+    assert len(ends) > 10
+    assert list(wrongs(machine, truth, ends, Counter())) == []
+
+
+def test_an_event_is_never_added_to_a_line_without_its_end() -> None:
+    machine, _ = saved(settled=True)
+    (path,) = (path for path in machine.files() if "events_" in path)
+    size = len(machine.files()[path])
+    service = service_on(damaged(machine, path, partial(cut, size - 1)))
+    with pytest.raises(CheckpointError):
+        service.append_event(WORKFLOW, "NOTE", {})
+    assert len(service.events(WORKFLOW)) == 8
+    assert [finding.problem for finding in service._engine.kit.store.check()] == ["damaged after event 7"]

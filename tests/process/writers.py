@@ -146,11 +146,16 @@ def _commit_while_closing(root: str) -> Acknowledged:
             # Appended before the end, not synced by us: whether it is durable is said to be unknown.
             if "closed before" not in str(error):
                 told.violations.append(f"{error!r}")
+        except Exception as error:
+            told.violations.append(f"{error!r} escaped from a commit")
 
     def close() -> None:
         for _ in range(10):
             begun.acquire()
-        store.close()
+        try:
+            store.close()
+        except Exception as error:
+            told.violations.append(f"{error!r} escaped from the end")
 
     _together([*(partial(write, thread) for thread in range(4)), close])
     os.close(writing)

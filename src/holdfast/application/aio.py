@@ -266,6 +266,14 @@ class AsyncCheckpointService:
         """Tell the last lease of a workflow that was not released; `is_live` says whether it has expired."""
         return await self._run(self._engine.kit.store.lease, check_workflow_id(workflow_id))
 
+    async def workflows(self) -> list[str]:
+        """Name every workflow that has a checkpoint or an event."""
+        return await self._run(lambda: sorted(self._engine.kit.store.workflows()))
+
+    async def stats(self) -> dict[str, Any]:
+        """Count what the store holds, in numbers and bytes; what is told beyond that differs by store."""
+        return await self._run(self._engine.kit.store.stats)
+
     async def flush(self) -> None:
         """Wait until everything recorded with `wait=False` is durable, and keyframes that are due too."""
         await self._run(self._engine.flush)

@@ -144,7 +144,9 @@ def read_chain(
 
 def parent_of(data: bytes, place: str) -> str:
     """Read what a record claims its parent is."""
-    parent = read_fields([Opened(data[: data.find(b"\n") + 1], b"", "")])[0].get("parent")
+    # A record whose line has no end has no fields either.
+    fields = read_fields([Opened(data[: data.find(b"\n") + 1], b"", "")])
+    parent = fields[0].get("parent") if fields else None
     if not isinstance(parent, str):
         raise CheckpointCorruptError("the record names no parent", place=place, hint=_HINT)
     return parent

@@ -290,6 +290,14 @@ class CheckpointService:
         """Tell the last lease of a workflow that was not released; `is_live` says whether it has expired."""
         return self._engine.kit.store.lease(check_workflow_id(workflow_id))
 
+    def workflows(self) -> list[str]:
+        """Name every workflow that has a checkpoint or an event."""
+        return sorted(self._engine.kit.store.workflows())
+
+    def stats(self) -> dict[str, Any]:
+        """Count what the store holds, in numbers and bytes; what is told beyond that differs by store."""
+        return self._engine.kit.store.stats()
+
     def flush(self) -> None:
         """Wait until everything recorded with `wait=False` is durable, and keyframes that are due too.
 

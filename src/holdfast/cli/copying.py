@@ -58,8 +58,10 @@ def command(call: Call, source: str, target: str, workflows: tuple[str, ...], dr
     """
     if call.store is not None:
         raise click.UsageError("copy takes its stores as arguments, not by --store")
-    if _place(source) == _place(target) != "memory:":
+    if _place(source) == _place(target):
         raise click.UsageError("SRC and DST are the same store")
+    if target.startswith("memory:"):
+        raise click.UsageError("a store in memory is gone when the command ends")
     with reading(Call(source, call.output)) as kit:
         chosen = list(dict.fromkeys(find_workflow(kit, name) for name in workflows))
         chosen = chosen or sorted(kit.store.workflows())

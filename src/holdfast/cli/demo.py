@@ -120,8 +120,10 @@ def _run_team(
 ) -> Told:
     """Start the team, listen, and kill it once it has begun a step."""
     told, killed = Told(), False
-    arguments = [sys.executable, "-P", "-m", "holdfast.cli.demo_team", str(call.store), workflow_id]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+    arguments = [sys.executable, "-P", "-m", "holdfast.cli.demo_team", workflow_id]
+    # Not as an argument: those of a process are for everybody to see, and a URL may hold a password.
+    environment = {**os.environ, "HOLDFAST_STORE": str(call.store)}
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
         try:
             for line in process.stdout:

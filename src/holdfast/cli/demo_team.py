@@ -97,11 +97,12 @@ def _tell(what: str, step: int, checkpoint: str = "") -> None:
     sys.stdout.flush()
 
 
-def main(store: str, workflow_id: str) -> None:
+def main(workflow_id: str, store: str | None = None) -> None:
     """Open the store and work until everything is done, or until someone pulls the plug."""
     with bootstrap.open(store) as service:
         work(service, workflow_id)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    # The store is in the environment.
+    main(sys.argv[1])

@@ -65,8 +65,31 @@ def store_checks(kit: Kit) -> Iterator[Check]:
     if len(findings) > _FINDINGS_SHOWN_MAX:
         yield Check("files", FAIL, f"and {len(findings) - _FINDINGS_SHOWN_MAX} findings more")
     if not findings:
-        yield Check("files", OK, "journal, sums and blobs are whole; quarantine is empty")
+        yield Check("files", OK, "what the store keeps about itself is whole")
+    yield from _history_checks(kit, workflows)
     yield machine.clock(kit.clock.now(), _newest(kit, workflows))
+
+
+def _history_checks(kit: Kit, workflows: list[str]) -> Iterator[Check]:
+    """Read every record and every event, each verified on top of the one before."""
+    from holdfast.application.history import look, read_events, read_records
+
+    checkpoints = 0
+    damaged = []
+    for workflow_id in workflows:
+        try:
+            history = look(kit.store, workflow_id)
+            checkpoints += sum(1 for _ in read_records(kit.store, history))
+            for _ in read_events(kit.store, history):
+                continue
+        except CheckpointError as error:
+            hint = "Run `holdfast validate` to see which checkpoints can still be restored."
+            damaged.append(Check("history", FAIL, f"{error.message}: {error.place or workflow_id}", hint))
+    yield from damaged[:_FINDINGS_SHOWN_MAX]
+    if len(damaged) > _FINDINGS_SHOWN_MAX:
+        yield Check("history", FAIL, f"and {len(damaged) - _FINDINGS_SHOWN_MAX} workflows more")
+    if not damaged:
+        yield Check("history", OK, f"{counted(checkpoints, 'record')} and their events verified")
 
 
 def _finding(finding: Finding) -> Check:

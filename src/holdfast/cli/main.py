@@ -47,6 +47,9 @@ def _prepare_streams() -> None:
 
 
 def _run(argv: list[str]) -> int:
+    if not argv:
+        _run(["--help"])
+        return Exit.USAGE
     try:
         # The parser empties the list it is given.
         with holdfast.make_context("holdfast", argv.copy()) as context:

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.store import FilesystemStore
-from holdfast.domain.errors import CheckpointWriteError
+from holdfast.domain.errors import CheckpointWriteError, StoreClosedError
 from tests.adapters.filesystem import commits
 from tests.adapters.filesystem.conftest import JOURNAL_BYTES
 
@@ -109,3 +109,15 @@ def test_a_fault_in_the_thread_is_remembered_until_it_is_gone(moody, disk):
     disk.moody = False
     moody._committer.settler._try(idle=True)
     assert moody._committer.settler.error is None
+
+
+def test_after_the_end_nobody_settles_and_nobody_is_woken(tmp_path):
+    """A descriptor that is closed may by then be another file's."""
+    store = FilesystemStore.open(str(tmp_path / "store"), journal_bytes=JOURNAL_BYTES)
+    committer = store._committer
+    assert committer is not None
+    store.close()
+    committer.settler.wake()
+    assert committer.settler._thread is None
+    with pytest.raises(StoreClosedError):
+        committer.settler.settle()

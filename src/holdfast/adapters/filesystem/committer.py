@@ -60,10 +60,10 @@ class Committer:
 
     def close(self, *, shrink: bool) -> None:
         """Let go of the journal when no thread is inside it; who comes later is told."""
-        with self._mutex:
+        # In this order: who settles looks at the journal while it keeps the others from settling.
+        with self.settler.ending(), self._mutex:
             self._closed = True
             self.journal.close(shrink=shrink)
-            self.settler.release()
 
     def release(self) -> None:
         """In a forked child: close what it inherited; locks and threads are its parent's."""

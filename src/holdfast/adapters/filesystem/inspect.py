@@ -94,7 +94,8 @@ def _check_events(files: Files, workflow_id: str, listed: Manifest) -> Iterator[
     last = 0
     for line in event_lines(files, folder):
         sequence = event_seq(line)
-        if sequence == UNKNOWN_EVENT or (last and sequence != last + 1):
+        is_cut = not line.endswith(b"\n")
+        if is_cut or sequence == UNKNOWN_EVENT or (last and sequence != last + 1):
             yield Finding(folder, f"damaged after event {last}")
             return
         last = sequence

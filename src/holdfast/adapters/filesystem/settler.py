@@ -13,6 +13,7 @@ from holdfast.adapters.filesystem.journal import Journal
 from holdfast.adapters.filesystem.overlay import Overlay
 from holdfast.adapters.filesystem.page import Page
 from holdfast.adapters.filesystem.ring_files import FOLDER
+from holdfast.domain.errors import StoreClosedError
 
 #: How long commits may gather before they are written to the files together: opening a file costs more
 #: than writing to it, and readers see what is pending anyway.
@@ -33,19 +34,25 @@ class Settler:
         self._mutex = threading.Lock()
         self._wake = threading.Event()
         self._hurry = threading.Event()
+        self._life = threading.Lock()
         self._stopping = False
+        self._closed = False
         self._thread: threading.Thread | None = None
         self.error: Exception | None = None
 
     def wake(self) -> None:
         """There is something to apply."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="holdfast-settler", daemon=True)
-            self._thread.start()
-        if not self._wake.is_set():
-            self._wake.set()
-        if self._used > self._journal.ring.capacity // 2:
-            self._hurry.set()
+        # One thread, and none after the end: another would outlive the descriptors that it uses.
+        with self._life:
+            if self._stopping:
+                return
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="holdfast-settler", daemon=True)
+                self._thread.start()
+            if not self._wake.is_set():
+                self._wake.set()
+            if self._used > self._journal.ring.capacity // 2:
+                self._hurry.set()
 
     @property
     def _used(self) -> int:
@@ -77,6 +84,8 @@ class Settler:
     def locked(self) -> Iterator[None]:
         """Be the one process, and the one thread of it, that writes to the files."""
         with self._mutex:
+            if self._closed:
+                raise StoreClosedError("the store was closed meanwhile", place=self._disk.root)
             self._disk.lock(self._lock)
             try:
                 yield
@@ -138,11 +147,22 @@ class Settler:
 
     def stop(self) -> None:
         """End the thread; what it did not get to is in the journal."""
-        self._stopping = True
+        with self._life:
+            self._stopping = True
         self._wake.set()
         self._hurry.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
+
+    @contextmanager
+    def ending(self) -> Iterator[None]:
+        """Keep every thread out for good: what it would use is closed meanwhile."""
+        with self._mutex:
+            self._closed = True
+            try:
+                yield
+            finally:
+                self.release()
 
     def release(self) -> None:
         self._disk.close(self._lock)

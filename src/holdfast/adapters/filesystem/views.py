@@ -150,6 +150,8 @@ class Views:
                 break
             window *= 4
         try:
+            if not tail.endswith(b"\n"):
+                raise ValueError("the next event would go on in the same line")
             event = json.loads(lines[-1])
             return int(event["seq"]), str(event["hash"])
         except (ValueError, KeyError, IndexError) as error:
@@ -202,10 +204,12 @@ class Views:
         folder = layout.workflow_folder(workflow_id)
         manifest = self.manifest(workflow_id)
         # A pruned checkpoint's record is needed by those after it for as long as its group is there.
+        newest = manifest.last.sequence if manifest.last else 0
         wanted = [
             entry
-            for sequence, entry in manifest.entries.items()
-            if first <= sequence <= last and (not entry.pruned or self._has_group(folder, entry.group))
+            for sequence in range(max(first, 1), min(last, newest) + 1)
+            if (entry := manifest.entries.get(sequence)) is not None
+            and (not entry.pruned or self._has_group(folder, entry.group))
         ]
         for sequence in (first, last):
             if not any(entry.sequence == sequence for entry in wanted):
