@@ -12,18 +12,8 @@ from holdfast.cli.doctor import _journal
 from holdfast.cli.exits import Exit
 from tests.cli.conftest import Run
 
-NAMES = {
-    "store",
-    "files",
-    "history",
-    "clock",
-    "format",
-    "journal",
-    "disk space",
-    "file system",
-    "sync",
-    "permissions",
-}
+EVERYWHERE = {"store", "files", "history", "clock", "sqlite", "versions"}
+NAMES = EVERYWHERE | {"format", "journal", "disk space", "file system", "sync", "permissions"}
 
 
 def checks(run: Run, store: Path) -> dict[str, str]:
