@@ -50,6 +50,16 @@ def test_who_forks_from_inside_does_not_wait_for_itself() -> None:
         gate.open()
 
 
+def test_only_while_nobody_is_inside_what_is_to_be_done_then_is_done() -> None:
+    gate, done = Gate(), []
+    gate.shut(lambda: done.append("outside"))
+    gate.open()
+    with gate:
+        gate.shut(lambda: done.append("inside"))
+        gate.open()
+    assert done == ["outside"]
+
+
 def test_who_is_inside_may_enter_again_while_it_is_shut() -> None:
     gate, shut = Gate(), threading.Event()
 

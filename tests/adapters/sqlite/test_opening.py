@@ -89,6 +89,42 @@ def test_a_log_that_others_use_is_not_joined_unsafely(path: str) -> None:
     safe.close()
 
 
+def test_a_file_that_others_change_to_a_log_is_not_written_unsafely(path: str) -> None:
+    unsafe = SqliteStore.open(path, driver=UNSAFE)
+    History(unsafe).commit()
+    safe = SqliteStore.open(path, driver=SAFE, journal_mode=WAL)
+    for _ in range(2):
+        with pytest.raises(StoreLockedError, match="changed the database to a write-ahead log"):
+            History(unsafe).commit()
+    History(safe).commit()
+    assert unsafe.head("W").sequence == 2
+    unsafe.settle()
+    unsafe.close()
+    safe.close()
+    again = SqliteStore.open(path, driver=UNSAFE)
+    History(again).commit()
+    assert (again.journal.mode, again.head("W").sequence) == (ROLLBACK, 3)
+    again.close()
+
+
+def test_a_safe_sqlite_follows_others_to_a_log(path: str) -> None:
+    first = SqliteStore.open(path, driver=SAFE, journal_mode=ROLLBACK)
+    second = SqliteStore.open(path, driver=SAFE, journal_mode=WAL)
+    History(first).commit()
+    History(second).commit()
+    assert first.head("W").sequence == 2
+    second.close()
+    first.close()
+
+
+@pytest.mark.parametrize("driver", [SAFE, through_sqlite3()], ids=["apsw", "sqlite3"])
+def test_a_file_that_others_began_gives_pages_back_too(driver: Driver, path: str) -> None:
+    execute(path, "pragma user_version = 1")
+    store = SqliteStore.open(path, driver=driver)
+    assert store._database.rows("pragma auto_vacuum") == [(2,)]
+    store.close()
+
+
 def test_a_journal_that_is_asked_for_is_used_or_refused(path: str) -> None:
     SqliteStore.open(path, driver=SAFE, journal_mode=ROLLBACK).close()
     store = SqliteStore.open(path, driver=SAFE, journal_mode=WAL)

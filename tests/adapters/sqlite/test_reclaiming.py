@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -71,6 +72,22 @@ def test_closing_reclaims_too(store: SqliteStore, monkeypatch: pytest.MonkeyPatc
     store.remove("old", EVERYTHING)
     store.close()
     assert size_bytes(store) < 200_000
+
+
+def test_a_file_that_gives_nothing_back_is_left_as_it_is(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pause(_: float) -> None:
+        pytest.fail("it was tried again")
+
+    store._database.close_readers()
+    store._database.outside("pragma auto_vacuum = none")
+    store._database.outside("vacuum")
+    monkeypatch.setattr("holdfast.adapters.sqlite.reclaiming.time", SimpleNamespace(sleep=pause))
+    store.remove("old", EVERYTHING)
+    store.settle()
+    assert store.stats()["reclaimable_bytes"] > 500_000
+    assert list(store.check()) == []
 
 
 def test_commits_pass_between_the_steps(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from holdfast.adapters.sqlite.driver import Connection, Driver
 from holdfast.adapters.sqlite.gate import Gate
 from holdfast.adapters.sqlite.patience import Patience
 from holdfast.adapters.sqlite.source import Source
+from holdfast.adapters.sqlite.watching import Watch, lost_log
 from holdfast.domain.errors import CheckpointReadError, StoreClosedError, StoreReadOnlyError
 
 _IDLE_MAX = 8
@@ -70,6 +71,8 @@ class SqliteDatabase:
         self._patience = Patience(driver, busy_seconds)
         #: What the connection that writes is told besides, each time it is opened.
         self.writer_settings: tuple[str, ...] = ()
+        #: Whether to write also if others have changed the file to a write-ahead log.
+        self.may_use_log = True
         #: Called before anybody else has a turn.
         self.when_rolled_back: Callable[[], None] = lambda: None
         self._closed = False
@@ -81,6 +84,7 @@ class SqliteDatabase:
         self.gate = Gate()
         self._turn = threading.Lock()
         self._writer: Connection | None = None
+        self._watch: Watch | None = None
         #: With the generation of the source that each was made for.
         self._idle: list[tuple[int, Connection]] = []
         self._source = Source(self.path)
@@ -151,15 +155,20 @@ class SqliteDatabase:
     def transaction(self) -> Iterator[SqliteTransaction]:
         """Begin a transaction that commits at the end of the block, or rolls back if that raises."""
         with self._turn, self.gate, self._translating(writing=True):
-            connection = self._writing()
+            connection, watch = self._writing()
             self._patience.let_others_in()
             try:
                 self._patience.run(lambda: connection.execute("begin immediate"))
+                watch.begin(may_use_log=self.may_use_log)
                 yield SqliteTransaction(connection)
                 self._patience.run(lambda: connection.execute("commit"))
             except BaseException as problem:
                 self._roll_back(connection, problem)
                 raise
+            if watch.has_lost_log():
+                self._abandon()
+                self.when_rolled_back()
+                raise lost_log(self.path)
 
     def migrating(self) -> AbstractContextManager[SqliteTransaction]:
         """Begin a transaction; it always keeps every other writer out."""
@@ -178,24 +187,43 @@ class SqliteDatabase:
     def outside(self, sql: str, *, wait_seconds: float | None = None) -> list[Row]:
         """Run what cannot be part of a transaction on the connection that writes."""
         with self._turn, self.gate, self._translating(writing=True):
-            connection = self._writing()
-            return self._patience.run(lambda: connection.execute(sql).fetchall(), wait_seconds)
+            connection, watch = self._writing()
+            found = self._patience.run(lambda: connection.execute(sql).fetchall(), wait_seconds)
+            self._patience.run(watch.note_log)
+            return found
 
-    def _writing(self) -> Connection:
+    def _writing(self) -> tuple[Connection, Watch]:
         self._check_open()
         if self.read_only:
             raise StoreReadOnlyError(
                 "the store was opened for reading only", place=self.path, hint="Open it without read_only."
             )
-        if self._writer is None:
+        if self._writer is None or self._watch is None:
             self._writer = self._connect(self._own_uri, *self.writer_settings)
-        return self._writer
+            self._watch = Watch(self.path, self._writer)
+        return self._writer, self._watch
 
     def _drop_writer(self) -> None:
-        writer, self._writer = self._writer, None
+        writer, self._writer, self._watch = self._writer, None, None
         if writer is not None:
             with suppress(self.driver.error):
                 writer.close()
+
+    def _abandon(self) -> None:
+        """Close every connection and leave the log as it is: it belongs to nobody.
+
+        Connections of a process share the index of the log: one that stayed would give the old to the next.
+        """
+        self.gate.shut()
+        try:
+            connections = [connection for _, connection in self._idle]
+            self._idle.clear()
+            writer, self._writer, self._watch = self._writer, None, None
+            for connection in (*connections, *([writer] if writer is not None else [])):
+                with suppress(self.driver.error):
+                    self.driver.abandon(connection)
+        finally:
+            self.gate.open()
 
     # -- connections, their faults and their end ---------------------------------------------
 
@@ -239,8 +267,17 @@ class SqliteDatabase:
             self._source.close()
         _OPEN.discard(self)
 
+    def let_go(self) -> None:
+        """Before a fork: close every connection; both sides open others when needed.
+
+        A child would inherit what SQLite remembers of its locks, but not the locks.
+        """
+        self._drop_writer()
+        with suppress(self.driver.error):
+            self.close_readers()
+
     def leave_to_parent(self) -> None:
-        """In a forked child: neither use nor close what it inherited, and begin anew."""
+        """In a forked child: begin anew; neither use nor close what a fork from inside left open."""
         _INHERITED.extend(connection for _, connection in self._idle)
         if self._writer is not None:
             _INHERITED.append(self._writer)
@@ -270,7 +307,7 @@ _SHUT: dict[int, list[SqliteDatabase]] = {}
 def _before_fork() -> None:
     shut = _SHUT[threading.get_ident()] = list(_OPEN)
     for database in shut:
-        database.gate.shut()
+        database.gate.shut(database.let_go)
 
 
 def _after_fork_in_parent() -> None:

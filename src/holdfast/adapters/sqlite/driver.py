@@ -36,6 +36,9 @@ class Connection(Protocol):
     def executemany(self, sql: str, parameters: Iterable[Any], /) -> Cursor:
         """Run one statement for each set of parameters."""
 
+    def interrupt(self) -> None:
+        """End what is being done."""
+
     def close(self) -> None:
         """Let go of the file."""
 
@@ -53,6 +56,8 @@ class Driver:
     connect: Callable[[str], Connection]
     #: Tell the extended result code of an error.
     code: Callable[[Exception], int]
+    #: Close a connection without moving its write-ahead log into the database.
+    abandon: Callable[[Connection], None]
 
     @property
     def title(self) -> str:
@@ -78,7 +83,12 @@ def through_sqlite3() -> Driver:
     def code(error: Exception) -> int:
         return getattr(error, "sqlite_errorcode", _UNKNOWN)
 
-    return Driver("sqlite3", sqlite3.sqlite_version_info, sqlite3.Error, connect, code)
+    def abandon(connection: Connection) -> None:
+        # The module of Python 3.11 cannot set this; an interrupted connection does not move the log either.
+        connection.interrupt()
+        connection.close()
+
+    return Driver("sqlite3", sqlite3.sqlite_version_info, sqlite3.Error, connect, code, abandon)
 
 
 def through_apsw() -> Driver:
@@ -93,5 +103,10 @@ def through_apsw() -> Driver:
     def code(error: Exception) -> int:
         return getattr(error, "extendedresult", _UNKNOWN)
 
+    def abandon(connection: Connection) -> None:
+        assert isinstance(connection, apsw.Connection)
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        connection.close()
+
     version = tuple(map(int, apsw.sqlite_lib_version().split(".")))
-    return Driver("apsw", version, apsw.Error, connect, code)
+    return Driver("apsw", version, apsw.Error, connect, code, abandon)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Callable
 from types import TracebackType
 
 
@@ -39,12 +40,17 @@ class Gate:
             if self._shut:
                 self._changed.notify_all()
 
-    def shut(self) -> None:
-        """Wait until everybody is outside and let nobody in; who forks inside does not wait for itself."""
+    def shut(self, when_empty: Callable[[], None] | None = None) -> None:
+        """Wait until everybody is outside and let nobody in; who forks inside does not wait for itself.
+
+        `when_empty` is called if really nobody is inside; another thread that shuts waits for its end.
+        """
         own = {threading.get_ident()}
         with self._changed:
             self._shut += 1
             self._changed.wait_for(lambda: self._inside.keys() <= own)
+            if when_empty is not None and not self._inside:
+                when_empty()
 
     def open(self) -> None:
         """Let threads in again."""

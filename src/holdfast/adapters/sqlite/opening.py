@@ -8,7 +8,7 @@ from datetime import datetime
 from holdfast.adapters.sql import migrations
 from holdfast.adapters.sqlite.database import SqliteDatabase
 from holdfast.adapters.sqlite.driver import Driver
-from holdfast.adapters.sqlite.journaling import PRAGMAS, ROLLBACK, WAL, JournalChoice, choose
+from holdfast.adapters.sqlite.journaling import PRAGMAS, ROLLBACK, WAL, JournalChoice, choose, is_wal_safe
 from holdfast.domain.errors import (
     CheckpointCorruptError,
     CheckpointWriteError,
@@ -23,6 +23,8 @@ APPLICATION_ID = 0x486F6C64
 _VERSION_MIN = (3, 24, 0)
 #: For a moment others may be in the way; for longer they are at work.
 _SWITCH_SECONDS = 1.0
+#: What SQLite answers for `auto_vacuum`.
+_INCREMENTAL = 2
 _PACKAGE = "holdfast.adapters.sqlite"
 
 
@@ -55,6 +57,7 @@ def prepare(database: SqliteDatabase, *, create: bool, asked: str | None, now: d
         migrations.require_current(steps, database.applied(), database.path)
         return JournalChoice(_mode(database), "that is how its writers left it")
     choice = _set_journal(database, asked, is_new=is_new)
+    database.may_use_log = choice.mode == WAL or is_wal_safe(database.driver.version)
     migrations.migrate(database, steps, now=now, place=database.path)
     return choice
 
@@ -72,10 +75,9 @@ def _require_ours(database: SqliteDatabase) -> None:
 def _set_journal(database: SqliteDatabase, asked: str | None, *, is_new: bool) -> JournalChoice:
     choice = choose(database.driver.version, asked)
     if is_new:
-        # Only before the first table; later it would take a rewrite of the whole file.
-        database.outside("pragma auto_vacuum = incremental")
+        _make_reclaimable(database)
     elif asked is None and choice.mode == WAL and _mode(database) == ROLLBACK:
-        # Others may have it open with an SQLite that must not use a log, and would not notice.
+        # Others may have it open with an SQLite that must not use a log, and could not go on writing.
         choice = JournalChoice(ROLLBACK, "the file was made with one, and others may rely on that")
     mode = _switch(database, choice)
     if mode == choice.mode:
@@ -88,6 +90,14 @@ def _set_journal(database: SqliteDatabase, asked: str | None, *, is_new: bool) -
         place=database.path,
         hint="Close it there, or use the same SQLite in both places.",
     )
+
+
+def _make_reclaimable(database: SqliteDatabase) -> None:
+    """Have removed pages given back; once there are tables, that takes a rewrite of the whole file."""
+    database.outside("pragma auto_vacuum = incremental")
+    if database.outside("pragma auto_vacuum") != [(_INCREMENTAL,)]:
+        # A file that somebody else began: not empty, though without tables.
+        database.outside("vacuum")
 
 
 def _switch(database: SqliteDatabase, choice: JournalChoice) -> str:

@@ -27,11 +27,19 @@ def reclaim(database: SqliteDatabase, *, steps_max: int | None = None) -> None:
     while (free := free_pages(database)) and (steps_max is None or steps < steps_max):
         if steps:
             time.sleep(_PAUSE_SECONDS)
-        with database.transaction() as transaction:
-            for _ in range(min(free, PAGES_PER_STEP)):
-                # One page each: asked for more, Python's module would stop after the first all the same.
-                transaction.rows("pragma incremental_vacuum(1)")
+        if not _step(database, free):
+            return
         steps += 1
+
+
+def _step(database: SqliteDatabase, free: int) -> bool:
+    """Give some pages back; answer whether that can be done: not in a file made without `auto_vacuum`."""
+    with database.transaction() as transaction:
+        before = free_pages(transaction)
+        for _ in range(min(free, PAGES_PER_STEP)):
+            # One page each: asked for more, Python's module would stop after the first all the same.
+            transaction.rows("pragma incremental_vacuum(1)")
+        return free_pages(transaction) < before
 
 
 def free_pages(database: Reads) -> int:

@@ -15,7 +15,7 @@ from holdfast.adapters.sqlite import files, opening
 from holdfast.adapters.sqlite.committing import Heads, commit_all
 from holdfast.adapters.sqlite.database import SqliteDatabase
 from holdfast.adapters.sqlite.driver import Driver
-from holdfast.adapters.sqlite.journaling import ROLLBACK, JournalChoice
+from holdfast.adapters.sqlite.journaling import ROLLBACK, WAL, JournalChoice
 from holdfast.adapters.sqlite.reclaiming import DROP_RECORDS, free_bytes, reclaim
 from holdfast.adapters.system import SystemClock
 from holdfast.domain.errors import (
@@ -79,8 +79,9 @@ class SqliteStore(Reading):
             path: The file.
             read_only: Never write: for copies and for readers without permission.
             create: Make the store if there is none.
-            journal_mode: `wal` or `rollback`; by default what is safe with this SQLite. A file that is there
-                already can be changed only while nobody else has it open.
+            journal_mode: `wal` or `rollback`; by default what is safe with this SQLite. A log is given up
+                only while nobody else has the file open; a change to one is not hindered by others who are
+                idle, and those whose SQLite must not write a log are refused from then on.
             driver: Another way to SQLite than the best one installed.
             busy_seconds: How long to wait while others hold the database.
             clock: What leases are measured by; the machine's by default.
@@ -190,8 +191,9 @@ class SqliteStore(Reading):
 
     def settle(self) -> None:
         reclaim(self._database)
-        # What readers still need stays in the log; nobody is made to wait.
-        self._database.outside("pragma wal_checkpoint(passive)")
+        if self._journal.mode == WAL:
+            # What readers still need stays in the log; nobody is made to wait.
+            self._database.outside("pragma wal_checkpoint(passive)")
 
     def close(self) -> None:
         if self._closed:
@@ -205,5 +207,5 @@ class SqliteStore(Reading):
     def _tidy_up(self) -> None:
         reclaim(self._database, steps_max=_STEPS_AT_CLOSING)
         if self._journal.mode == ROLLBACK:
-            # Remove the kept journal, unless somebody else is writing.
-            self._database.outside("pragma journal_mode = delete")
+            # Remove the kept journal, unless others are in the way: nobody is made to wait for that.
+            self._database.outside("pragma journal_mode = delete", wait_seconds=0)
