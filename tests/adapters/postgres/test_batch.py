@@ -92,6 +92,8 @@ def test_records_and_keyframes_tell_which_blobs_they_use():
         [(blob_name(b"x"), 1, "record"), ("f" * 64, 1, "record"), (blob_name(b"x"), 1, "keyframe")], key=str
     )
     assert one(first).blobs == data
+    bare = replace(first, record=replace(first.record, data=b""))
+    assert list(one(bare).uses()) == [(blob_name(b"x"), 1, "keyframe")] and one(bare).has_bare_needs
 
 
 def test_statements_go_by_id_and_are_cut_by_count_and_size(monkeypatch):

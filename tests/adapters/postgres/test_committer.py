@@ -13,7 +13,7 @@ from holdfast.adapters.postgres import batch, statement
 from holdfast.adapters.postgres.batch import Unit
 from holdfast.adapters.postgres.committer import Committer, _Attempt
 from holdfast.adapters.postgres.store import PostgresStore
-from holdfast.conformance.history import History, blob_name
+from holdfast.conformance.history import History, blob_name, make_keyframe
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointNotFoundError,
@@ -24,6 +24,7 @@ from holdfast.domain.errors import (
     StoreClosedError,
     StoreNotFoundError,
     StoreReadOnlyError,
+    UnstorableValueError,
 )
 from holdfast.domain.record import Commit, Head, Removal, Transition
 from tests.adapters.postgres import server
@@ -124,6 +125,35 @@ def test_needs_without_a_record_are_checked_too(store):
     assert isinstance(store.commit([empty])[0], CheckpointNotFoundError)
     History(store, "V").commit(blobs={blob_name(b"x"): b"x"})
     assert store.commit([empty, draft]) == [None, None]
+
+
+def tombstone(draft):
+    """The same checkpoint as it comes from another store that has removed its bytes."""
+    entry = replace(draft.record.entry, pruned=True, group=0, length=0, blobs=())
+    return replace(draft, record=replace(draft.record, entry=entry, data=b""))
+
+
+def test_what_a_tombstone_without_bytes_needs_is_checked_too(store):
+    history = History(store)
+    draft = tombstone(history.draft(needs=(blob_name(b"gone"),)))
+    for commits in ([draft], [draft, History(store, "V").draft()]):
+        assert isinstance(store.commit(commits)[0], CheckpointNotFoundError)
+    assert store.head("W") == Head()
+
+
+def test_a_tombstone_without_bytes_does_not_keep_blobs_alive(store):
+    name = blob_name(b"shared")
+    History(store, "V").commit(blobs={name: b"shared"})
+    history = History(store)
+    draft = tombstone(history.draft(needs=(name,)))
+    draft = replace(draft, keyframe=make_keyframe(1, b"k", (name,)), events=())
+    assert store.commit([draft]) == [None]
+    history.follow(draft)
+    history.commit()
+    store.remove("V", Removal(sequences=(1,), groups=(1,), blobs=(name,)))
+    assert store.blob(name) == b"shared"
+    store.remove("W", Removal(sequences=(2,), groups=(1,), blobs=(name,)))
+    assert not store.has_blob(name)
 
 
 def test_an_empty_commit_is_fenced_off_too(store):
@@ -365,7 +395,35 @@ def test_a_value_that_the_server_refuses_is_told_by_its_commit(store, monkeypatc
 
     monkeypatch.setattr(_Attempt, "send", fail)
     [outcome] = store.commit([History(store).draft()])
-    assert type(outcome) is CheckpointWriteError and "too large" in str(outcome)
+    assert isinstance(outcome, UnstorableValueError) and "too large" in str(outcome)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"phase": 2**70},
+        {"token": 2**63},
+        {"transitions": (Transition(1, "failed", 2**63), Transition(7, "failed", -(2**70)))},
+        {"keyframe": b"k", "state_bytes": 2**63},
+    ],
+)
+def test_a_number_too_large_is_told_by_its_commit_and_harms_no_other(store, parts):
+    guilty, good = History(store, "guilty").draft(**parts), chain(History(store, "good"), 2)
+    for commits in ([guilty], [good[0], guilty, good[1]]):
+        outcomes = store.commit(commits)
+        [told] = [outcome for outcome in outcomes if outcome is not None]
+        assert outcomes.index(told) == commits.index(guilty)
+        assert isinstance(told, UnstorableValueError) and "guilty" in str(told)
+    assert store.head("good") == good[1].head and store.head("guilty") == Head()
+
+
+def test_of_a_chain_only_the_number_too_large_is_refused(store):
+    history = History(store)
+    first = history.draft()
+    history.follow(first)
+    outcomes = store.commit([first, history.draft(phase=2**70)])
+    assert outcomes[0] is None and isinstance(outcomes[1], UnstorableValueError)
+    assert store.head("W") == first.head
 
 
 # -- a connection that is cut -------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
@@ -18,6 +19,7 @@ from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.conformance.history import History
 from holdfast.domain.errors import (
     CheckpointReadError,
+    CheckpointWriteError,
     DiskFullError,
     PermissionDeniedError,
     StoreNotFoundError,
@@ -92,6 +94,30 @@ def test_a_store_opens_on_it_and_keeps_everything(folder):
     again = PostgresStore.open(url, read_only=True)
     assert again.head("W") == history.head
     again.close()
+
+
+def test_closing_while_a_commit_waits_leaves_no_server_behind(folder):
+    store = PostgresStore.open(f"postgresql+embedded:{folder}?lock_seconds=60")
+    store.release(store.acquire("W", "ann", 1.0))
+    draft = History(store).draft()
+    own = store._database.connections._server
+    assert own is not None
+    known = own.parameters()
+    with (
+        psycopg.connect(**known) as other,
+        psycopg.connect(**known, autocommit=True) as administrator,
+        ThreadPoolExecutor(1) as executor,
+    ):
+        other.execute("select * from holdfast.leases for update")
+        committing = executor.submit(store.commit, [draft])
+        waiting = "select 1 from pg_stat_activity where %s = any(pg_blocking_pids(pid))"
+        while not administrator.execute(waiting, [other.info.backend_pid]).fetchall():
+            pass
+        store.close()
+        with pytest.raises(CheckpointWriteError, match="unknown"):
+            committing.result()
+        other.close()
+    assert not runs(EmbeddedServer(str(folder))) and own._users is None
 
 
 def test_a_process_that_ends_without_a_word_has_left(folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -79,10 +80,32 @@ def test_a_client_that_never_ends_its_transaction_is_not_waited_for_for_ever():
     store = PostgresStore.open(server.url(reconnect_seconds="0.1"))
     with store._database.connections.connection() as connection, connection.transaction(force_rollback=True):
         connection.execute(*built(History(store, "V").draft()))
-        with pytest.raises(StoreLockedError, match="No lease was granted"):
-            store.acquire("W", "ann", LONG_SECONDS)
+        # Who finds the row that another one placed cannot know that it waited in vain.
+        for owner in ("ann", "ann", "bob"):
+            with pytest.raises(StoreLockedError, match="No lease was granted"):
+                store.acquire("W", owner, LONG_SECONDS)
     assert store.lease("W") is None
     store.acquire("W", "ann", LONG_SECONDS)
+    store.close()
+
+
+def test_the_first_lease_waits_for_commits_without_events_too():
+    store = PostgresStore.open(server.url(reconnect_seconds="0.1"))
+    draft = replace(History(store).draft(), events=())
+    with store._database.connections.connection() as connection, connection.transaction():
+        connection.execute(*built(draft))
+        with pytest.raises(StoreLockedError, match="No lease was granted"):
+            store.acquire("W", "ann", LONG_SECONDS)
+    assert store.head("W") == draft.head
+    store.close()
+
+
+def test_a_workflow_that_has_had_a_lease_waits_for_nobody_elses_commits():
+    store = PostgresStore.open(server.url(reconnect_seconds="0.1"))
+    store.release(store.acquire("W", "ann", LONG_SECONDS))
+    with store._database.connections.connection() as connection, connection.transaction(force_rollback=True):
+        connection.execute(*built(History(store, "V").draft()))
+        assert store.acquire("W", "bob", LONG_SECONDS).token == 2
     store.close()
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import threading
 
+import pytest
+
 from holdfast.adapters.postgres import space
 from holdfast.conformance.history import History, make_keyframe
+from holdfast.domain.errors import CheckpointError, StoreClosedError
 from holdfast.domain.record import Removal
 
 KEYFRAME_BYTES = 200_000
@@ -62,6 +65,33 @@ def test_a_small_removal_is_left_to_the_server(store, monkeypatch):
     store.settle()
     store.settle()
     assert len(vacuums) == 1
+
+
+def test_a_vacuum_that_the_server_refuses_is_told_in_our_words_and_stops_no_closing(store, monkeypatch):
+    monkeypatch.setattr(space, "TABLES", ("nowhere",))
+    monkeypatch.setattr(space, "WORTH_VACUUMING_BYTES", 1)
+    fill(store, 2)
+    store.remove("W", removal(1))
+    with pytest.raises(CheckpointError, match="nowhere"):
+        store.settle()
+    store.remove("W", removal(2))
+    store.close()
+    with pytest.raises(StoreClosedError):
+        store.head("W")
+
+
+def test_whatever_interrupts_a_closing_it_closes(store, monkeypatch):
+    def interrupted(database):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(space, "vacuum", interrupted)
+    monkeypatch.setattr(space, "WORTH_VACUUMING_BYTES", 1)
+    fill(store, 1)
+    store.remove("W", removal(1))
+    with pytest.raises(KeyboardInterrupt):
+        store.close()
+    with pytest.raises(StoreClosedError):
+        store.head("W")
 
 
 def test_commits_go_on_while_room_is_given_back(store):

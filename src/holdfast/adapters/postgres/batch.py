@@ -70,7 +70,7 @@ class Unit:
     @property
     def has_bare_needs(self) -> bool:
         """Whether it needs blobs that no record of it refers to."""
-        return any(commit.needs and commit.record is None for commit in self.commits)
+        return any(map(_has_bare_needs, self.commits))
 
     @property
     def size_bytes(self) -> int:
@@ -94,7 +94,8 @@ class Unit:
     def uses(self) -> Iterator[tuple[str, int, str]]:
         """Who refers to a blob: its name, the sequence, and whether the record does or the keyframe."""
         for commit in self.commits:
-            if commit.record is not None:
+            # A tombstone without bytes refers to nothing: nothing would ever drop such a use.
+            if commit.record is not None and commit.record.data:
                 entry = commit.record.entry
                 for sha256 in {*entry.blobs, *commit.needs}:
                     yield sha256, entry.sequence, "record"
@@ -152,8 +153,12 @@ def statements(units: Iterable[Unit]) -> Iterator[list[Unit]]:
 
 def _follows(commit: Commit, before: Commit) -> bool:
     # What a commit without a record needs is checked by no row of the statement: it goes alone.
-    is_bare = any(one.needs and one.record is None for one in (commit, before))
+    is_bare = _has_bare_needs(commit) or _has_bare_needs(before)
     return commit.expected == before.head and commit.token == before.token and not is_bare
+
+
+def _has_bare_needs(commit: Commit) -> bool:
+    return bool(commit.needs) and (commit.record is None or not commit.record.data)
 
 
 def _amended(record: Record, moved: Transition | None) -> Record:

@@ -7,6 +7,7 @@ all had.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -28,10 +29,14 @@ from holdfast.domain.errors import (
     CheckpointWriteError,
     InvalidIdError,
     StoreClosedError,
+    UnstorableValueError,
 )
 from holdfast.domain.record import Commit, Head, Lease
 
 Outcome = Exception | None
+
+#: What encoding raises before anything is sent: for no text, and for numbers beyond a `bigint`.
+_UNSENDABLE = (UnicodeEncodeError, struct.error, OverflowError)
 
 _MISSING_BLOBS = """
 select wanted.sha256 from (select unnest(:names::text[]) as sha256) as wanted
@@ -68,7 +73,7 @@ class Committer:
         Raises:
             CheckpointWriteError: nothing could be written, or it is unknown what was.
         """
-        if len(commits) == 1 and commits[0].events and commits[0].record:
+        if len(commits) == 1 and commits[0].events and commits[0].record and commits[0].record.data:
             # What nearly every call is, without detours.
             return [outcome for _, outcome in self._try([Unit((commits[0],), (0,))])]
         outcomes: list[Outcome] = [None] * len(commits)
@@ -101,7 +106,7 @@ class Committer:
         attempt = _Attempt(self._connections, is_repeated=is_repeated)
         try:
             answer = attempt.send(units)
-        except (psycopg.Error, UnicodeEncodeError) as fault:
+        except (psycopg.Error, *_UNSENDABLE) as fault:
             parts = units if len(units) > 1 else units[0].alone()
             if len(parts) == 1:
                 return [(units[0], self._refused(units[0], fault, attempt))]
@@ -179,11 +184,11 @@ class Committer:
 
     # -- what stands in the way of a single one -----------------------------------------------
 
-    def _refused(self, unit: Unit, fault: psycopg.Error | UnicodeEncodeError, attempt: _Attempt) -> Outcome:
+    def _refused(self, unit: Unit, fault: Exception, attempt: _Attempt) -> Outcome:
         """Tell what an error means for the one commit that was sent; raise what concerns all."""
         commit = unit.commits[0]
-        if isinstance(fault, UnicodeEncodeError):
-            return _unwritable(fault)
+        if not isinstance(fault, psycopg.Error):
+            return _unsendable(fault, commit.workflow_id)
         if isinstance(fault, errors.ForeignKeyViolation):
             missing = self._missing_blobs(unit)
             if missing:
@@ -200,7 +205,7 @@ class Committer:
         if isinstance(problem, InvalidIdError):
             return problem
         if isinstance(fault, psycopg.DataError):
-            return CheckpointWriteError(f"the database refused: {told(fault)}", place=commit.workflow_id)
+            return UnstorableValueError(f"the database refused: {told(fault)}", place=commit.workflow_id)
         raise problem from fault
 
     def _again(self, unit: Unit, attempt: _Attempt) -> Outcome:
@@ -313,7 +318,13 @@ def _busy(commit: Commit, seconds: float) -> CheckpointConflictError:
     )
 
 
-def _unwritable(fault: UnicodeEncodeError) -> InvalidIdError:
+def _unsendable(fault: Exception, workflow_id: str) -> CheckpointError:
+    if not isinstance(fault, UnicodeEncodeError):
+        return UnstorableValueError(
+            f"a number cannot be stored in PostgreSQL ({fault})",
+            place=workflow_id,
+            hint="It keeps whole numbers of 64 bits.",
+        )
     return InvalidIdError(
         "a name holds what UTF-8 cannot write",
         place=repr(fault.object[fault.start : fault.end]),

@@ -172,8 +172,6 @@ class Connections:
 
     def _new_pool(self) -> Pool:
         with self._changing:
-            if self._closed:
-                raise StoreClosedError("the store was closed", place=self.address.url, hint="Open it again.")
             if self._pool is None:
                 self._pool = ConnectionPool(
                     self._conninfo(),
@@ -197,6 +195,9 @@ class Connections:
         pool.close(_CLOSING_SECONDS)
 
     def _conninfo(self) -> str:
+        """Tell how to connect; `_changing` is held, so that no server is started for a store just closed."""
+        if self._closed:
+            raise StoreClosedError("the store was closed", place=self.address.url, hint="Open it again.")
         if self._server is None:
             return make_conninfo(**self.address.parameters)
         return make_conninfo(**self._server.parameters())
@@ -206,8 +207,10 @@ class Connections:
 
     def _probe(self) -> None:
         """Connect once, outside the pool, which would not tell why it fails."""
+        with self._changing:
+            conninfo = self._conninfo()
         try:
-            connection = psycopg.connect(self._conninfo())
+            connection = psycopg.connect(conninfo)
         except psycopg.Error as fault:
             # Not chained: what libpq says may repeat what it was told.
             raise translate_refusal(fault, self.address.url) from None

@@ -65,7 +65,7 @@ class PostgresDatabase:
 
     def rows(self, sql: str, parameters: Parameters = NOTHING) -> list[Row]:
         """Answer a query in a snapshot of its own; a lost server is waited for."""
-        with self._translated(is_writing=False):
+        with self.translated(is_writing=False):
             found: list[Row] = self.connections.persist(
                 lambda connection: Statements(connection, self.place).rows(sql, parameters)
             )
@@ -78,7 +78,7 @@ class PostgresDatabase:
     @contextmanager
     def transaction(self) -> Iterator[Statements]:
         """Begin a transaction; see `atomically` for one that survives what passes."""
-        with self._translated(is_writing=True):
+        with self.translated(is_writing=True):
             try:
                 with self.connections.connection() as connection, connection.transaction():
                     yield Statements(connection, self.place)
@@ -94,7 +94,7 @@ class PostgresDatabase:
             with connection.transaction():
                 return work(Statements(connection, self.place))
 
-        with self._translated(is_writing=True):
+        with self.translated(is_writing=True):
             for _ in range(ATTEMPTS_MAX - 1):
                 try:
                     return self._persisted(attempt)
@@ -132,7 +132,8 @@ class PostgresDatabase:
             transaction.script(sql.SQL("create schema {}").format(sql.Identifier(name)).as_string(None))
 
     @contextmanager
-    def _translated(self, *, is_writing: bool) -> Iterator[None]:
+    def translated(self, *, is_writing: bool) -> Iterator[None]:
+        """Let only errors of ours out."""
         try:
             yield
         except psycopg.Error as fault:

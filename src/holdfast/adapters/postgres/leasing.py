@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from holdfast.adapters.postgres.barrier import await_writers
 from holdfast.adapters.postgres.database import PostgresDatabase
 from holdfast.adapters.sql import leasing
 from holdfast.adapters.sql.database import Reads
-from holdfast.domain.errors import StoreLockedError
 from holdfast.domain.record import Lease
 
 _PLACE = """
@@ -19,13 +19,7 @@ insert into leases (workflow_id, owner, token, expires_at, released) values (:wo
 on conflict do nothing
 """
 
-# Whoever writes events holds this lock, from before its snapshot is taken until its transaction has ended.
-_WRITERS = """
-select virtualtransaction from pg_locks
-where locktype = 'relation' and relation = to_regclass('events') and mode = 'RowExclusiveLock'
-and database = (select oid from pg_database where datname = current_database())
-"""
-
+_TOKEN = "select token from leases where workflow_id = :workflow_id"
 _FOR_UPDATE = "for update"
 
 
@@ -69,18 +63,11 @@ class Leases:
         return leasing.last_lease(self._database, ServerClock(self._database), workflow_id)
 
     def _place(self, workflow_id: str) -> None:
-        """Give commits a row to lock, and wait for those that could not see it yet."""
+        """Give commits a row to lock, and wait for those that could not see it yet.
+
+        Until a first lease is granted nobody knows whether whoever placed the row has waited: all do.
+        """
         key = {"workflow_id": workflow_id}
-        if not self._database.atomically(lambda transaction: transaction.run(_PLACE, key)):
-            return
-        deadline = self._database.connections.deadline()
-        waited_for = {name for (name,) in self._database.rows(_WRITERS)}
-        while waited_for:
-            if deadline.is_over:
-                raise StoreLockedError(
-                    "a client has been in the middle of a transaction for long",
-                    place=self._database.place,
-                    hint="No lease was granted: end that transaction and try again.",
-                )
-            deadline.pause()
-            waited_for &= {name for (name,) in self._database.rows(_WRITERS)}
+        self._database.atomically(lambda transaction: transaction.run(_PLACE, key))
+        if self._database.rows(_TOKEN, key) == [(0,)]:
+            await_writers(self._database, undone="No lease was granted")

@@ -47,7 +47,8 @@ def vacuum(database: PostgresDatabase) -> None:
     def run(connection: Connection) -> None:
         connection.execute(f"vacuum (skip_locked) {', '.join(TABLES)}".encode())
 
-    database.connections.persist(run)
+    with database.translated(is_writing=True):
+        database.connections.persist(run)
 
 
 def _quoted(database: PostgresDatabase) -> str:

@@ -7,13 +7,13 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.adapters.postgres import space
+from holdfast.adapters.postgres import removing, space
 from holdfast.adapters.postgres.address import read_address
 from holdfast.adapters.postgres.committer import Committer
 from holdfast.adapters.postgres.connections import Connections
 from holdfast.adapters.postgres.database import PostgresDatabase
 from holdfast.adapters.postgres.leasing import Leases
-from holdfast.adapters.sql import inspect, keyframes, removing
+from holdfast.adapters.sql import inspect, keyframes
 from holdfast.adapters.sql.migrations import migrate, read_migrations, require_current
 from holdfast.adapters.sql.reading import Reading
 from holdfast.domain.errors import (
@@ -86,9 +86,7 @@ class PostgresStore(Reading):
 
     def remove(self, workflow_id: str, removal: Removal) -> int:
         self._writable()
-        freed_bytes = self._database.atomically(
-            lambda transaction: removing.remove(transaction, workflow_id, removal)
-        )
+        freed_bytes = removing.remove(self._database, workflow_id, removal)
         self._removed_bytes += freed_bytes
         return freed_bytes
 
@@ -126,10 +124,12 @@ class PostgresStore(Reading):
 
     def close(self) -> None:
         # A server that is away by now cannot be settled; autovacuum will do it.
-        with suppress(CheckpointError):
-            if self._removed_bytes:
-                self.settle()
-        self._database.connections.close()
+        try:
+            with suppress(CheckpointError):
+                if self._removed_bytes:
+                    self.settle()
+        finally:
+            self._database.connections.close()
 
     def _writable(self) -> None:
         if self._read_only:
