@@ -11,6 +11,7 @@ from tests.process.evidence import keep
 from tests.process.running import run
 
 PATIENT = {"reconnect_seconds": "100", "lock_seconds": "10"}
+CROWDS_MAX = 10
 
 
 def administrator() -> str:
@@ -133,18 +134,21 @@ def test_eight_processes_lose_nothing_and_use_no_sequence_twice(workflows: int, 
 
 
 def test_without_keys_the_harness_goes_red() -> None:
-    """The negative control."""
-    result = run(
-        "postgres_children",
-        "crowd",
-        url=server.url(**PATIENT),
-        administrator=administrator(),
-        processes=8,
-        workflows=["WF-0"],
-        group=1,
-        commits=12,
-        without_keys=True,
-    )
+    """The negative control. Whether two meet is chance, so a crowd may be asked more than once."""
+    for _ in range(CROWDS_MAX):
+        result = run(
+            "postgres_children",
+            "crowd",
+            url=server.url(**PATIENT),
+            administrator=administrator(),
+            processes=8,
+            workflows=["WF-0"],
+            group=1,
+            commits=12,
+            without_keys=True,
+        )
+        if result["violations"]:
+            break
     keep("postgres", "control: no keys", {"found": len(result["violations"])}, [])
     assert result["violations"] != []
 

@@ -74,3 +74,13 @@ def test_of_several_lines_the_last_attempt_is_told():
     text = "All failures were:\n- a: connection failed: timeout\n- b: connection failed: refused\n\tIs it on?"
     assert faults.told(psycopg.OperationalError(text)) == "- b: connection failed: refused"
     assert faults.told(psycopg.OperationalError("")) == "OperationalError"
+
+
+@pytest.mark.parametrize(
+    "state", ["starting up", "in recovery mode", "shutting down", "not accepting connections"]
+)
+def test_a_server_that_is_not_ready_yet_is_told_from_one_that_refuses(state):
+    fault = psycopg.OperationalError(f"connection failed: FATAL:  the database system is {state}")
+    assert faults.is_getting_ready(fault)
+    assert type(faults.translate_refusal(fault, "here")) is CheckpointReadError
+    assert not faults.is_getting_ready(psycopg.OperationalError('FATAL:  database "x" does not exist'))

@@ -19,7 +19,7 @@ from holdfast.adapters.postgres import session
 from holdfast.adapters.postgres.address import Address
 from holdfast.adapters.postgres.arrays import Adapting
 from holdfast.adapters.postgres.embedded import EmbeddedServer
-from holdfast.adapters.postgres.faults import translate_refusal
+from holdfast.adapters.postgres.faults import is_getting_ready, translate_refusal
 from holdfast.adapters.postgres.session import Connection
 from holdfast.domain.errors import CheckpointError, CheckpointReadError, StoreClosedError
 
@@ -67,7 +67,7 @@ class Connections:
         self._begin()
         _OPEN.add(self)
         try:
-            self._probe()
+            self._probe(self.deadline())
         except BaseException:
             self.close()
             raise
@@ -205,15 +205,23 @@ class Connections:
     def _configure(self, connection: Connection) -> None:
         session.configure(connection, self.address, read_only=self._read_only)
 
-    def _probe(self) -> None:
-        """Connect once, outside the pool, which would not tell why it fails."""
-        with self._changing:
-            conninfo = self._conninfo()
-        try:
-            connection = psycopg.connect(conninfo)
-        except psycopg.Error as fault:
-            # Not chained: what libpq says may repeat what it was told.
-            raise translate_refusal(fault, self.address.url) from None
+    def _probe(self, deadline: Deadline | None = None) -> None:
+        """Connect once, outside the pool, which would not tell why it fails.
+
+        Args:
+            deadline: How long a server is waited for that answers and is not ready yet.
+        """
+        while True:
+            with self._changing:
+                conninfo = self._conninfo()
+            try:
+                connection = psycopg.connect(conninfo)
+                break
+            except psycopg.Error as fault:
+                if deadline is None or deadline.is_over or not is_getting_ready(fault):
+                    # Not chained: what libpq says may repeat what it was told.
+                    raise translate_refusal(fault, self.address.url) from None
+            deadline.pause()
         with connection:
             session.require_usable(connection, self.address.url)
 

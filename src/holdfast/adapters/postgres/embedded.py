@@ -44,6 +44,7 @@ _LOG_LINES = 2
 _LOG_BYTES_MAX = 10 * 1024 * 1024
 _START_ATTEMPTS = 40
 _PAUSE_SECONDS = 0.25
+_STOP_SECONDS = "5"
 
 #: Durability stays as PostgreSQL has it: fsync, full_page_writes and synchronous_commit are on.
 _SETTINGS = """
@@ -161,8 +162,15 @@ class EmbeddedServer:
         raise _failed("the PostgreSQL server does not start", self._log_end() or done.stdout, self._root)
 
     def _stop(self) -> None:
-        if self._is_running():
-            self._programs().run("pg_ctl", "stop", "--wait", "--silent", "--mode", "fast")
+        """Stop the server; one that just recovers from a crash may miss being asked, and is ended then.
+
+        What it acknowledged is in its log, and the next start reads that.
+        """
+        for mode in ("fast", "immediate"):
+            if self._is_running():
+                self._programs().run(
+                    "pg_ctl", "stop", "--wait", "--silent", "--timeout", _STOP_SECONDS, "--mode", mode
+                )
 
     def _programs(self) -> Programs:
         user, group = programs.owner_of(self._data)

@@ -50,6 +50,8 @@ _KINDS: tuple[tuple[tuple[type[psycopg.Error], ...], type[CheckpointError], str]
     ),
 )
 
+#: How a server begins that is there and takes no connections yet.
+_NOT_READY = "the database system is "
 #: What a refused connection says, in the words of a server that speaks English: it gives no code for them.
 _REFUSALS: tuple[tuple[tuple[str, ...], type[CheckpointError], str], ...] = (
     (
@@ -72,6 +74,11 @@ def translate(error: psycopg.Error, place: str, *, is_writing: bool) -> Checkpoi
             return ours(told(error), place=place, hint=hint)
     kind = CheckpointWriteError if is_writing else CheckpointReadError
     return kind(f"the database refused: {told(error)}", place=place, hint=_LOG)
+
+
+def is_getting_ready(fault: psycopg.Error) -> bool:
+    """Tell whether a server refused only because it starts, recovers or shuts down at this moment."""
+    return _NOT_READY in str(fault)
 
 
 def translate_refusal(error: psycopg.Error, place: str) -> CheckpointError:
