@@ -78,13 +78,15 @@ def test_no_connection_is_inherited(make_driver: Callable[[], Driver], mode: str
     store.close()
 
 
-def _report_connections(report: Report, _stop: int, _store: SqliteStore) -> None:
-    opened = [name for name in os.listdir("/proc/self/fd") if _leads_to_store(name)]
+def _report_connections(report: Report, _stop: int, store: SqliteStore) -> None:
+    path = store.url.removeprefix("sqlite:")
+    opened = [name for name in os.listdir("/proc/self/fd") if _leads_to(name, path)]
     report.say("connections", "store", len(opened))
 
 
-def _leads_to_store(name: str) -> bool:
+def _leads_to(name: str, path: str) -> bool:
+    """Tell whether a descriptor is of this store; tests before may have left others."""
     try:
-        return "store.db" in os.readlink(f"/proc/self/fd/{name}")
+        return os.readlink(f"/proc/self/fd/{name}").startswith(path)
     except FileNotFoundError:
         return False
