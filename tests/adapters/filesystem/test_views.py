@@ -114,21 +114,22 @@ def test_a_manifest_that_was_written_anew_is_not_taken_for_more_of_the_old_one(s
     """The same line at the same place as before: only the first line tells that it is another manifest."""
     other = FilesystemStore.open(str(root))
     history, pin = History(store, "W"), Transition(2, "active", 0, pinned=True)
-    path = layout.manifest_path(layout.workflow_folder("W"))
+    folder, files = layout.workflow_folder("W"), store._source.files
+    path, line = layout.manifest_path(folder), transition_line(pin)
     history.commit(keyframe=b"one", label="y" * 600)
     history.commit()
     history.commit()
     history.commit(is_checkpoint=False, transitions=(pin,))
-    place = store._source.files.size(path) - len(transition_line(pin))
+    place = files.size(path) - len(line)
     assert list(other.entries("W")) == list(store.entries("W"))
     history.commit(is_checkpoint=False, transitions=(Transition(2, "active"),))
     store.remove("W", Removal((1,)))
-    shorter = store._source.files.size(path)
     record = history.draft(label="x").record
     assert record is not None
-    empty = len(entry_line(record.entry, 10_000)) - 1
-    history.commit(label="x" * (place - shorter - empty))
+    with_one_letter = len(entry_line(record.entry, files.size(f"{folder}/{layout.deltas_name(1)}")))
+    history.commit(label="x" * (place - files.size(path) - with_one_letter + 1))
     history.commit(is_checkpoint=False, transitions=(pin,))
+    assert files.read(path, place) == line
     assert list(other.entries("W")) == list(store.entries("W"))
     assert other.head("W") == store.head("W") == history.head
     other.close()
