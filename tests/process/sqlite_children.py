@@ -21,6 +21,7 @@ from holdfast.adapters.sqlite import driver as drivers
 from holdfast.adapters.sqlite import files
 from holdfast.adapters.sqlite.database import SqliteDatabase
 from holdfast.adapters.sqlite.store import SqliteStore
+from holdfast.conformance.history import in_threads
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointError,
@@ -62,7 +63,7 @@ def open_store(plan: Plan, **options: Any) -> SqliteStore:
 def write_until_killed(report: Report, stop: int, plan: Plan) -> None:
     """Commit to each workflow in a thread of its own, telling about each commit once it is acknowledged."""
     store = open_store(plan)
-    together([partial(_write, plan, store, workflow_id, report, stop) for workflow_id in plan.workflows])
+    in_threads([partial(_write, plan, store, workflow_id, report, stop) for workflow_id in plan.workflows])
     store.close()
 
 
@@ -165,7 +166,7 @@ def _compete_in_threads(report: Report, _: int, number: int, plan: Plan, options
         workflow_id = "WF-shared" if options["shared"] else f"WF-{number}-{thread}"
         _compete(store, workflow_id, options["commits"], f"{number}.{thread}", report)
 
-    together([partial(write, thread) for thread in range(options["threads"])])
+    in_threads([partial(write, thread) for thread in range(options["threads"])])
     store.close()
 
 
@@ -193,25 +194,6 @@ def _heard(children: list[Child]) -> tuple[Acknowledged, list[str]]:
         for line in child.lines:
             told.note(line)
     return told, violations
-
-
-def together(work: list[Callable[[], None]]) -> None:
-    """Run calls at once; raise the first thing that went wrong in one of them."""
-    problems: list[BaseException] = []
-
-    def guarded(call: Callable[[], None]) -> None:
-        try:
-            call()
-        except BaseException as problem:
-            problems.append(problem)
-
-    threads = [threading.Thread(target=guarded, args=(call,)) for call in work]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if problems:
-        raise problems[0]
 
 
 # -- opening and migrating at once -----------------------------------------------------------------
@@ -306,7 +288,7 @@ def forks(options: dict[str, Any]) -> list[str]:
             lines.extend(child.lines)
         stop.set()
 
-    together([partial(write, "WF-p0"), partial(write, "WF-p1"), fork])
+    in_threads([partial(write, "WF-p0"), partial(write, "WF-p1"), fork])
     for line in lines:
         told.note(line)
     if len(lines) != 3 * options["forks"]:

@@ -13,6 +13,7 @@ import pytest
 
 import holdfast.bootstrap
 from holdfast.application.service import CheckpointService
+from holdfast.conformance.history import in_threads
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointError,
@@ -28,25 +29,6 @@ MB = 1024 * KB
 
 def context_of(service: CheckpointService, name: str) -> Any:
     return service.restore_checkpoint(name).context
-
-
-def together(*work: Callable[[], None]) -> None:
-    """Run functions in threads of their own; the first error of any is raised."""
-    errors: list[BaseException] = []
-
-    def guarded(one: Callable[[], None]) -> None:
-        try:
-            one()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=guarded, args=(one,)) for one in work]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
 
 
 # -- 2: two processes, one journal ---------------------------------------------------------------------
@@ -83,7 +65,7 @@ def test_hazard_08_state_mutated_by_another_thread_during_the_call(tmp_path: Pat
                 service.create_checkpoint("WF", state)
             stop.set()
 
-        together(mutate, write)
+        in_threads([mutate, write])
         last = service.create_checkpoint("WF", state, force=True)
         assert context_of(service, f"WF@{last.sequence}") == state
         for meta in service.list_checkpoints("WF", limit=200):
@@ -112,7 +94,7 @@ def test_hazard_08_a_mapping_that_grows_during_the_call_is_stored_or_refused(tmp
                     continue
             stop.set()
 
-        together(mutate, write)
+        in_threads([mutate, write])
         last = service.create_checkpoint("WF", {"growing": growing}, force=True)
         assert context_of(service, f"WF@{last.sequence}") == {"growing": growing}
         for sequence in set(stored):
@@ -205,7 +187,7 @@ def test_hazard_11_pruning_to_two_while_forking(tmp_path: Path, campaign: bool) 
                     continue
                 forked.append((f"FORK-{number}", sequence))
 
-        together(write_and_prune, fork)
+        in_threads([write_and_prune, fork])
         assert forked
         for workflow_id, sequence in forked:
             assert context_of(service, workflow_id) == state_at(sequence - 1)

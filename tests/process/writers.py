@@ -14,6 +14,7 @@ from typing import Any
 
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.store import FilesystemStore
+from holdfast.conformance.history import in_threads
 from holdfast.domain.errors import CheckpointConflictError, CheckpointWriteError, StoreClosedError
 from tests.process import commits
 from tests.process.child import Report, start
@@ -70,7 +71,7 @@ def _write_in_threads(report: Report, _: int, number: int, options: dict[str, An
         except BaseException as error:
             errors.append(error)
 
-    _together([partial(write, thread) for thread in range(options["threads"])])
+    in_threads([partial(write, thread) for thread in range(options["threads"])])
     store.settle()
     store.close()
     if errors:
@@ -92,14 +93,6 @@ def crowd(options: dict[str, Any]) -> dict[str, Any]:
     if told.count != wanted:
         violations.append(f"{told.count} of {wanted} commits were acknowledged")
     return {"acknowledged": told.count, "conflicts": conflicts, "violations": violations[:20]}
-
-
-def _together(work: list[Callable[[], None]]) -> None:
-    threads = [threading.Thread(target=one) for one in work]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
 
 
 def examine(root: str, told: Acknowledged) -> list[str]:
@@ -157,7 +150,7 @@ def _commit_while_closing(root: str) -> Acknowledged:
         except Exception as error:
             told.violations.append(f"{error!r} escaped from the end")
 
-    _together([*(partial(write, thread) for thread in range(4)), close])
+    in_threads([*(partial(write, thread) for thread in range(4)), close])
     os.close(writing)
     with os.fdopen(reading) as lines:
         for line in lines:

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from holdfast.domain.errors import CheckpointError
 from holdfast.domain.event import Event, encode_event
 from holdfast.domain.record import (
     Commit,
@@ -146,7 +145,7 @@ def in_threads(calls: list[Callable[[], None]]) -> None:
     def guarded(call: Callable[[], None]) -> None:
         try:
             call()
-        except (CheckpointError, AssertionError) as problem:
+        except BaseException as problem:
             problems.append(problem)
 
     threads = [threading.Thread(target=guarded, args=(call,)) for call in calls]
