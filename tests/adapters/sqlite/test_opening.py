@@ -226,3 +226,11 @@ def test_a_store_of_an_older_schema_is_brought_up_to_date_and_read(stored: Path,
         assert lease is not None and lease.owner == "somebody"
         service.create_checkpoint("plain", {"name": "plain", "log": ["more"]})
         assert [finding for finding in store.check() if finding.harm] == []
+
+
+@pytest.mark.parametrize("mode", [WAL, ROLLBACK])
+def test_a_reader_tells_the_journal_of_a_file_that_nobody_has_open(path: str, mode: str) -> None:
+    SqliteStore.open(path, driver=SAFE, journal_mode=mode).close()
+    reader = SqliteStore.open(path, driver=SAFE, read_only=True)
+    assert reader.stats()["journal_mode"] == mode
+    reader.close()

@@ -14,6 +14,8 @@ from holdfast.domain.errors import (
 )
 
 _MODE = 0o600
+#: File format versions of writers and readers in the header; 1 where there is a rollback journal.
+_LOG_MARK_AT, _LOG_MARK = 18, b"\x02\x02"
 _FOLDER_MODE = 0o700
 
 _DENIED = (PermissionDeniedError, "Check owner and mode of the folder.")
@@ -76,3 +78,9 @@ def _sync_folder(folder: str) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def has_log_mark(path: str) -> bool:
+    """Tell whether the header of a database says that it is written through a write-ahead log."""
+    with open(path, "rb") as file:
+        return file.read(_LOG_MARK_AT + len(_LOG_MARK))[_LOG_MARK_AT:] == _LOG_MARK

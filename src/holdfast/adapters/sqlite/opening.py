@@ -6,6 +6,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from holdfast.adapters.sql import migrations
+from holdfast.adapters.sqlite import files
 from holdfast.adapters.sqlite.database import SqliteDatabase
 from holdfast.adapters.sqlite.driver import Driver
 from holdfast.adapters.sqlite.journaling import PRAGMAS, ROLLBACK, WAL, JournalChoice, choose, is_wal_safe
@@ -55,7 +56,9 @@ def prepare(database: SqliteDatabase, *, create: bool, asked: str | None, now: d
         _require_ours(database)
     if database.read_only:
         migrations.require_current(steps, database.applied(), database.path)
-        return JournalChoice(_mode(database), "that is how its writers left it")
+        # Asked of the file: SQLite reads one that nobody writes as if it had no journal.
+        mode = WAL if files.has_log_mark(database.path) else ROLLBACK
+        return JournalChoice(mode, "that is how its writers left it")
     choice = _set_journal(database, asked, is_new=is_new)
     database.may_use_log = choice.mode == WAL or is_wal_safe(database.driver.version)
     migrations.migrate(database, steps, now=now, place=database.path)
