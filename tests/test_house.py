@@ -36,13 +36,24 @@ REVIVING_MODULES = {"cloudpickle", "dill", "marshal", "pickle", "shelve", "yaml"
 REVIVING_CALLS = {"eval", "exec", "__import__"}
 
 #: What would make `holdfast --help` feel slow.
-SLOW_TO_IMPORT = {"asyncio", "backports.zstd", "cbor2", "msgspec", "ormsgpack", "pydantic", "sqlite3"}
+SLOW_TO_IMPORT = {
+    "asyncio",
+    "backports.zstd",
+    "cbor2",
+    "cryptography",
+    "re2",
+    "msgspec",
+    "ormsgpack",
+    "pydantic",
+    "sqlite3",
+}
 
 #: Modules without a test file of their own name, and the file that tests them instead.
 TESTED_ELSEWHERE = {
     # Shapes without behaviour: the suite that every store must pass gives them their meaning.
     "ports.py": "test_conformance.py",
     "domain/record.py": "test_conformance.py",
+    "domain/audit_entry.py": "domain/test_trail.py",
     # Meaningful only together with the snapshots it compares.
     "application/comparison.py": "application/test_snapshot.py",
 }

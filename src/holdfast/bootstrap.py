@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
+import secrets
 from collections.abc import Callable, Generator
 from types import TracebackType
 from typing import Any
 
 from holdfast.adapters.formats import for_mode
 from holdfast.adapters.packer import OrmsgpackPacker
-from holdfast.adapters.system import RandomIds, SystemClock
+from holdfast.adapters.system import RandomIds, SystemClock, login_name
 from holdfast.application.aio import AsyncCheckpointService
 from holdfast.application.kit import Kit
 from holdfast.application.service import CheckpointService
@@ -130,6 +131,10 @@ def build_kit(
         cache_bytes=config.cache_bytes,
         retention=config.retention,
         background=config.background,
+        audit=config.audit,
+        strict_audit=config.strict_audit,
+        session_id=config.session or f"session-{secrets.token_hex(4)}",
+        actor=config.actor or login_name(),
     )
 
 

@@ -51,6 +51,10 @@ class Config:
         cache_bytes: how much of the last states of workflows is remembered.
         journal_bytes: size of the filesystem store's journal.
         background: whether keyframes and retention have a thread; else they delay their caller.
+        audit: whether every operation is told in the trail.
+        strict_audit: whether a read that cannot be told in the trail is refused.
+        session: session of this opening, for what belongs to no other; a new one by default.
+        actor: who acts, as the trail names it; the login name by default.
     """
 
     store: str = ".holdfast"
@@ -68,6 +72,10 @@ class Config:
     cache_bytes: int = 64 * 1024 * 1024
     journal_bytes: int = 8 * 1024 * 1024
     background: bool = True
+    audit: bool = True
+    strict_audit: bool = False
+    session: str | None = None
+    actor: str | None = None
 
     def __post_init__(self) -> None:
         _check_choice("mode", self.mode, _MODES)
@@ -123,9 +131,13 @@ def without_secrets(url: str) -> str:
 
 #: What a setting holds: text, a number, a number or nothing, or yes and no.
 _KINDS = {
-    item.name: {"str": "text", "int": "number", "int | None": "optional number", "bool": "switch"}[
-        str(item.type)
-    ]
+    item.name: {
+        "str": "text",
+        "int": "number",
+        "int | None": "optional number",
+        "bool": "switch",
+        "str | None": "optional text",
+    }[str(item.type)]
     for item in fields(Config)
 }
 
@@ -179,7 +191,7 @@ def _parsed(name: str, text: str) -> Any:
         if text.lower() not in _WORDS:
             raise ConfigError(f"{PREFIX}{name.upper()} is {text!r}", hint="Use true or false.")
         return _WORDS[text.lower()]
-    if kind == "text" or (kind == "optional number" and not text):
+    if kind.endswith("text") or (kind == "optional number" and not text):
         return text or None
     try:
         return int(text)
@@ -199,6 +211,7 @@ def _check_kind(name: str, value: object, kind: str) -> None:
         "switch": isinstance(value, bool),
         "number": is_number,
         "optional number": is_number or value is None,
+        "optional text": value is None or (isinstance(value, str) and bool(value)),
     }
     if not fits[kind]:
         shown = without_secrets(value) if isinstance(value, str) else repr(value)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from holdfast.domain.audit_entry import AuditEntry, TrailHead
+from holdfast.domain.note import VerifierKey
 from holdfast.domain.record import Commit, Entry, Head, Keyframe, KeyframeEntry, Lease, Removal
 
 
@@ -85,6 +87,27 @@ class Formats(Protocol):
         """Decode to a plain tree. Raises CheckpointCorruptError, also for more than `raw_bytes`."""
 
 
+class Signer(Protocol):
+    """A private key that signs tree heads under its name."""
+
+    @property
+    def key(self) -> VerifierKey:
+        """The public half, with the name of the log."""
+
+    def sign(self, message: bytes) -> bytes:
+        """Sign a message."""
+
+
+class Signing(Protocol):
+    """Where keys that sign tree heads are kept, and how their signatures are checked."""
+
+    def signer(self, origin: str, *, create: bool = False) -> Signer | None:
+        """The key of a log; None if there is none here. With `create` one is made where there is none."""
+
+    def verify(self, public_key: bytes, message: bytes, signature: bytes) -> bool:
+        """Tell whether a signature of a message is by a public key; nothing given makes this raise."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing a store check saw: where, what, and whether acknowledged data is harmed."""
@@ -119,6 +142,10 @@ class Store(Protocol):
         LeaseLostError: the token is not that of the workflow's last lease, or that one was released.
         LeaseHeldError: no token, and a lease of the workflow is live. If durability failed or is
         unknown, raises CheckpointWriteError and none may be counted on.
+
+        Audit entries become lines of their sessions' trails by `domain.trail.chain`, on top of what the
+        trails hold at that moment: two writers of one session never conflict. What a line cannot hold is
+        the commit's outcome, InvalidStateError or UnstorableValueError.
         """
 
     def head(self, workflow_id: str) -> Head:
@@ -168,11 +195,49 @@ class Store(Protocol):
     def remove(self, workflow_id: str, removal: Removal) -> int:
         """Tombstone checkpoints, drop groups, old events and unused blobs; answer the bytes given back.
 
-        Durable and atomic: after a crash either all of it is visible or none.
+        Durable and atomic, audit entries included: after a crash either all of it is visible or none.
         """
 
-    def acquire(self, workflow_id: str, owner: str, ttl_seconds: float) -> Lease:
-        """Take a workflow for an owner, durably, with a token above all before it.
+    def trail_head(self, session_id: str) -> TrailHead:
+        """Where the trail of a session stands; `TrailHead(session_id)` where there is none."""
+
+    def sessions(self) -> Iterator[str]:
+        """Ids of all sessions that have a trail, in no particular order."""
+
+    def trail(self, session_id: str, *, after: int = 0) -> Iterator[bytes]:
+        """Lines of a session's trail with a sequence above `after`, in order."""
+
+    def payload(self, session_id: str, seq: int) -> bytes | None:
+        """The payload of an audit entry as stored; None if it has none, or that was erased."""
+
+    def integrate(self) -> int:
+        """Give every entry committed up to now its place in the store's tree; answer the tree's size.
+
+        A place is never given twice and never changed; entries of one session keep their order.
+        """
+
+    def leaves(self, *, after: int = 0) -> Iterator[bytes]:
+        """Lines of all sessions in the order of the tree, from the one at index `after` on."""
+
+    def waiting(self) -> Iterator[bytes]:
+        """Lines that are committed and have no place in the tree yet, those of a session in order."""
+
+    def place(self, session_id: str, seq: int) -> int | None:
+        """Index in the tree of an entry; None if it has none yet."""
+
+    def file(self, name: str) -> bytes | None:
+        """A small file of the store itself, as a commit left it: a tile, a signed head, a wrapped key.
+
+        Names are paths of lower-case words, digits and `.-_`, at most 200 characters: `audit/log/tile/0/000`.
+        """
+
+    def files(self, prefix: str) -> Iterator[str]:
+        """Names of the store's own files that start so, in order."""
+
+    def acquire(
+        self, workflow_id: str, owner: str, ttl_seconds: float, audit: Sequence[AuditEntry] = ()
+    ) -> Lease:
+        """Take a workflow for an owner, durably, with a token above all before it, and tell so in the trail.
 
         An owner may take over from itself: its earlier lease is fenced off. One that has expired may be
         taken by anybody. Raises LeaseHeldError while another's is live.
@@ -184,8 +249,11 @@ class Store(Protocol):
         Raises LeaseLostError if it was released or another was granted.
         """
 
-    def release(self, lease: Lease) -> None:
-        """Give a workflow up; its token is worth nothing from now on. A lost lease is left as it is."""
+    def release(self, lease: Lease, audit: Sequence[AuditEntry] = ()) -> None:
+        """Give a workflow up; its token is worth nothing from now on. A lost lease is left as it is.
+
+        Only what was given up is told in the trail.
+        """
 
     def lease(self, workflow_id: str) -> Lease | None:
         """The last lease granted and not released, expired or not."""

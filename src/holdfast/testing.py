@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from holdfast.adapters.memory import MemoryStore
+from holdfast.domain.audit_entry import AuditEntry, TrailHead
 from holdfast.domain.errors import CheckpointWriteError
 from holdfast.domain.record import Commit, Entry, Head, Keyframe, KeyframeEntry, Lease, Removal
 from holdfast.ports import Finding, Store
@@ -121,16 +122,52 @@ class FailingStore:
     def remove(self, workflow_id: str, removal: Removal) -> int:
         return int(self._call("remove", workflow_id, removal))
 
-    def acquire(self, workflow_id: str, owner: str, ttl_seconds: float) -> Lease:
-        granted: Lease = self._call("acquire", workflow_id, owner, ttl_seconds)
+    def trail_head(self, session_id: str) -> TrailHead:
+        head: TrailHead = self._call("trail_head", session_id)
+        return head
+
+    def sessions(self) -> Iterator[str]:
+        return iter(self._call("sessions"))
+
+    def trail(self, session_id: str, *, after: int = 0) -> Iterator[bytes]:
+        return iter(self._call("trail", session_id, after=after))
+
+    def payload(self, session_id: str, seq: int) -> bytes | None:
+        payload: bytes | None = self._call("payload", session_id, seq)
+        return payload
+
+    def integrate(self) -> int:
+        return int(self._call("integrate"))
+
+    def leaves(self, *, after: int = 0) -> Iterator[bytes]:
+        return iter(self._call("leaves", after=after))
+
+    def waiting(self) -> Iterator[bytes]:
+        return iter(self._call("waiting"))
+
+    def place(self, session_id: str, seq: int) -> int | None:
+        index: int | None = self._call("place", session_id, seq)
+        return index
+
+    def file(self, name: str) -> bytes | None:
+        data: bytes | None = self._call("file", name)
+        return data
+
+    def files(self, prefix: str) -> Iterator[str]:
+        return iter(self._call("files", prefix))
+
+    def acquire(
+        self, workflow_id: str, owner: str, ttl_seconds: float, audit: Sequence[AuditEntry] = ()
+    ) -> Lease:
+        granted: Lease = self._call("acquire", workflow_id, owner, ttl_seconds, audit)
         return granted
 
     def renew(self, lease: Lease, ttl_seconds: float) -> Lease:
         renewed: Lease = self._call("renew", lease, ttl_seconds)
         return renewed
 
-    def release(self, lease: Lease) -> None:
-        self._call("release", lease)
+    def release(self, lease: Lease, audit: Sequence[AuditEntry] = ()) -> None:
+        self._call("release", lease, audit)
 
     def lease(self, workflow_id: str) -> Lease | None:
         lease: Lease | None = self._call("lease", workflow_id)

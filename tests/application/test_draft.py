@@ -13,7 +13,8 @@ from holdfast.application.draft import Draft, Drafting, Subject
 from holdfast.application.kit import Kit
 from holdfast.application.snapshot import changes, take
 from holdfast.domain.checkpoint import CheckpointType
-from holdfast.domain.record import GENESIS, Head
+from holdfast.domain.ids import GENESIS
+from holdfast.domain.record import Head
 from tests.application.services import make_kit
 
 

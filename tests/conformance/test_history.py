@@ -9,7 +9,8 @@ import pytest
 from holdfast.adapters.memory import MemoryStore
 from holdfast.conformance.history import History, Opening, blob_name, make_keyframe, raises
 from holdfast.domain.event import decode_event
-from holdfast.domain.record import GENESIS, Head
+from holdfast.domain.ids import GENESIS
+from holdfast.domain.record import Head
 
 
 def test_each_commit_builds_on_the_one_before() -> None:

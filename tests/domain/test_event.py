@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.domain.errors import CheckpointCorruptError, ChecksumMismatchError
 from holdfast.domain.event import Event, chain_hash, decode_event, encode_event
-from holdfast.domain.record import GENESIS
+from holdfast.domain.ids import GENESIS
 
 NOW = datetime(2026, 1, 11, 14, 10, tzinfo=UTC)
 EVENT = Event(

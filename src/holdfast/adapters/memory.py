@@ -11,12 +11,18 @@ from typing import Any
 
 from holdfast.adapters.system import SystemClock
 from holdfast.domain import lease as leases
+from holdfast.domain import trail as trails
+from holdfast.domain.audit_entry import AuditEntry, AuditRecord, TrailHead
 from holdfast.domain.errors import (
     CheckpointNotFoundError,
     ChecksumMismatchError,
+    InvalidStateError,
     StoreClosedError,
+    UnstorableValueError,
 )
+from holdfast.domain.ids import check_file_name
 from holdfast.domain.record import (
+    NO_WORKFLOW,
     Commit,
     Entry,
     EventRecord,
@@ -53,6 +59,10 @@ class MemoryStore:
         self._clock: Clock = clock or SystemClock()
         self._workflows: dict[str, _Workflow] = {}
         self._blobs: dict[str, bytes] = {}
+        self._trails: dict[str, list[AuditRecord]] = {}
+        #: Every entry in the order in which it was committed, which is that of the tree.
+        self._leaves: list[AuditRecord] = []
+        self._files: dict[str, bytes] = {}
         #: Leases that were not released, and the last token of every workflow that ever had one.
         self._leases: dict[str, Lease] = {}
         self._tokens: dict[str, int] = {}
@@ -144,13 +154,62 @@ class MemoryStore:
             for group in removal.groups:
                 self._drop_group(workflow, group)
             workflow.events = [event for event in workflow.events if event.seq > removal.events_through]
+            self._keep_trail(self._chain(removal.audit))
             return before - _size(workflow) + self._collect(removal.blobs)
 
-    def acquire(self, workflow_id: str, owner: str, ttl_seconds: float) -> Lease:
+    def trail_head(self, session_id: str) -> TrailHead:
+        with self._open():
+            records = self._trails.get(session_id)
+            return records[-1].head if records else TrailHead(session_id)
+
+    def sessions(self) -> Iterator[str]:
+        with self._open():
+            return iter(list(self._trails))
+
+    def trail(self, session_id: str, *, after: int = 0) -> Iterator[bytes]:
+        with self._open():
+            return iter([record.data for record in self._trails.get(session_id, [])[after:]])
+
+    def payload(self, session_id: str, seq: int) -> bytes | None:
+        with self._open():
+            records = self._trails.get(session_id, [])
+            return records[seq - 1].payload or None if 0 < seq <= len(records) else None
+
+    def integrate(self) -> int:
+        with self._open():
+            return len(self._leaves)
+
+    def leaves(self, *, after: int = 0) -> Iterator[bytes]:
+        with self._open():
+            return iter([record.data for record in self._leaves[after:]])
+
+    def waiting(self) -> Iterator[bytes]:
+        with self._open():
+            return iter(())
+
+    def place(self, session_id: str, seq: int) -> int | None:
+        with self._open():
+            for index, record in enumerate(self._leaves):
+                if (record.head.session_id, record.head.seq) == (session_id, seq):
+                    return index
+            return None
+
+    def file(self, name: str) -> bytes | None:
+        with self._open():
+            return self._files.get(check_file_name(name))
+
+    def files(self, prefix: str) -> Iterator[str]:
+        with self._open():
+            return iter(sorted(name for name in self._files if name.startswith(prefix)))
+
+    def acquire(
+        self, workflow_id: str, owner: str, ttl_seconds: float, audit: Sequence[AuditEntry] = ()
+    ) -> Lease:
         with self._open():
             now = self._clock.now()
             previous, last_token = self._lease_at(workflow_id, now), self._tokens.get(workflow_id, 0)
             lease = leases.granted(workflow_id, owner, previous, last_token, now=now, ttl_seconds=ttl_seconds)
+            self._keep_trail(self._chain(audit))
             self._leases[workflow_id] = lease
             self._tokens[workflow_id] = lease.token
             return lease
@@ -162,9 +221,10 @@ class MemoryStore:
             self._leases[lease.workflow_id] = renewed
             return renewed
 
-    def release(self, lease: Lease) -> None:
+    def release(self, lease: Lease, audit: Sequence[AuditEntry] = ()) -> None:
         with self._open():
             if leases.is_current(lease, self._leases.get(lease.workflow_id)):
+                self._keep_trail(self._chain(audit))
                 del self._leases[lease.workflow_id]
 
     def lease(self, workflow_id: str) -> Lease | None:
@@ -194,6 +254,8 @@ class MemoryStore:
                 "checkpoints": sum(not e.pruned for workflow in kept for e in workflow.entries.values()),
                 "events": sum(len(workflow.events) for workflow in kept),
                 "blobs": len(self._blobs),
+                "audit_entries": len(self._leaves),
+                "sessions": len(self._trails),
                 "bytes": sum(map(_size, kept)) + sum(map(len, self._blobs.values())),
             }
 
@@ -222,6 +284,35 @@ class MemoryStore:
         refusal = self._refusal(commit, workflow.head)
         if refusal is not None:
             return refusal
+        try:
+            records = self._chain(commit.audit)
+        except (InvalidStateError, UnstorableValueError) as problem:
+            return problem
+        if commit.workflow_id != NO_WORKFLOW:
+            self._keep(commit, workflow)
+        self._keep_trail(records)
+        self._keep_files(commit)
+        return None
+
+    def _chain(self, audit: Sequence[AuditEntry]) -> list[AuditRecord]:
+        return trails.chain(audit, self.trail_head)
+
+    def _keep_trail(self, records: Sequence[AuditRecord]) -> None:
+        for record in records:
+            self._trails.setdefault(record.head.session_id, []).append(record)
+            self._leaves.append(record)
+
+    def _keep_files(self, commit: Commit) -> None:
+        for name, data in commit.files.items():
+            if data is None:
+                self._files.pop(name, None)
+            else:
+                self._files[name] = data
+        for session_id, seq in commit.erased:
+            records = self._trails[session_id]
+            records[seq - 1] = replace(records[seq - 1], payload=b"")
+
+    def _keep(self, commit: Commit, workflow: _Workflow) -> None:
         self._workflows[commit.workflow_id] = workflow
         self._blobs.update(commit.blobs)
         if commit.record is not None:
@@ -234,9 +325,15 @@ class MemoryStore:
             workflow.head = replace(workflow.head, event_seq=last.seq, event_hash=last.hash)
         for transition in commit.transitions:
             _move(workflow, transition)
-        return None
 
     def _refusal(self, commit: Commit, head: Head) -> Exception | None:
+        for name in commit.files:
+            check_file_name(name)
+        for name, data in commit.expected_files.items():
+            if self._files.get(name) != data:
+                return commit.file_conflict(name)
+        if commit.workflow_id == NO_WORKFLOW:
+            return None
         fenced_off = leases.refusal(commit, self.lease(commit.workflow_id))
         if fenced_off is not None:
             return fenced_off

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 from datetime import UTC, datetime
 from weakref import WeakSet
@@ -56,3 +57,12 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+def login_name() -> str:
+    """Name who runs this process, as the trail tells it where nobody was named."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        # A container may run as a number that nobody gave a name.
+        return f"uid-{os.getuid()}"

@@ -22,7 +22,7 @@ from holdfast.application.engine import Engine
 from holdfast.application.kit import Kit
 from holdfast.application.retain import PruneResult
 from holdfast.application.service import decision_data
-from holdfast.application.validate import ValidationResult, validate
+from holdfast.application.validate import ValidationResult
 from holdfast.domain.checkpoint import Checkpoint, CheckpointMeta
 from holdfast.domain.delta import Operation
 from holdfast.domain.event import Event
@@ -155,7 +155,7 @@ class AsyncCheckpointService:
 
     async def validate_checkpoint(self, checkpoint_id: CheckpointName) -> ValidationResult:
         """Check a checkpoint's record, its place in the chain, its state and its blobs."""
-        return await self._run(validate, self._engine.kit, self._engine.reader, checkpoint_id)
+        return await self._run(self._engine.validate, checkpoint_id)
 
     async def diff_checkpoints(self, a: CheckpointName, b: CheckpointName) -> list[Operation]:
         """Tell what turns the state of checkpoint `a` into that of `b`, as operations."""

@@ -22,6 +22,8 @@ from holdfast.domain.errors import (
 from holdfast.domain.record import Commit
 
 OnDone = Callable[["Ticket"], None]
+#: Told of each commit that the store refused; called in the leader's thread.
+OnRefused = Callable[[str, Exception], None]
 CommitGroup = Callable[[Sequence[Commit]], list[Exception | None]]
 
 
@@ -62,8 +64,9 @@ class Ticket:
 class CommitQueue:
     """Commits in the order they were prepared in, made durable group by group."""
 
-    def __init__(self, commit_group: CommitGroup) -> None:
+    def __init__(self, commit_group: CommitGroup, on_refused: OnRefused | None = None) -> None:
         self._commit_group = commit_group
+        self._on_refused = on_refused
         self._mutex = threading.Lock()
         self._queue: list[Ticket] = []
         self._leading = False
@@ -72,17 +75,18 @@ class CommitQueue:
         self._background: threading.Thread | None = None
         self._calls: SimpleQueue[bool] = SimpleQueue()
 
-    def submit(self, ticket: Ticket) -> Ticket:
+    def submit(self, ticket: Ticket, *, is_urgent: bool = True) -> Ticket:
         """Queue a commit; whoever gives no `on_done` must `wait`, the others are told by it.
 
-        `on_done` is called in the leader's thread and must neither raise nor take long.
+        `on_done` is called in the leader's thread and must neither raise nor take long. What is not urgent
+        goes with the next that is.
         """
         with self._mutex:
             if self._closed:
                 raise StoreClosedError("the store was closed", hint="Open it again.")
             self._queue.append(ticket)
             self._last = ticket
-            if ticket.on_done is not None and not self._leading:
+            if is_urgent and ticket.on_done is not None and not self._leading:
                 self._call_background()
         return ticket
 
@@ -174,6 +178,8 @@ class CommitQueue:
         for ticket, outcome in zip(sound, outcomes, strict=True):
             if outcome is not None:
                 ticket.error = outcome
+                if self._on_refused is not None:
+                    self._on_refused(ticket.commit.workflow_id, outcome)
                 ticket.lineage.failure = ticket.lineage.failure or outcome
 
     def _fail_all(self, group: list[Ticket], problem: Exception) -> None:

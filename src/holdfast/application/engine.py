@@ -16,7 +16,10 @@ from holdfast.application.kit import Kit
 from holdfast.application.reading import Reader
 from holdfast.application.resolve import resolve, uuid_of
 from holdfast.application.retain import PruneResult, plan_delete, plan_prune, secure
+from holdfast.application.trailing import Trail
+from holdfast.application.validate import ValidationResult, validate
 from holdfast.application.writer import Writer
+from holdfast.domain.audit_type import AuditType, Outcome
 from holdfast.domain.checkpoint import CheckpointType, Scope
 from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError, InvalidStateError
 from holdfast.domain.ids import check_id, check_workflow_id
@@ -38,10 +41,11 @@ class Engine:
     def begin(self) -> None:
         """Set up everything a process needs of its own: at the start, and again in a forked child."""
         kit = self.kit
-        self.queue = CommitQueue(kit.store.commit)
+        self.queue = CommitQueue(kit.store.commit, lambda *refusal: self.trail.refused(*refusal))
+        self.trail = Trail(kit, self.queue)
         self.housekeeper = Housekeeper(kit, self.queue, self._retain)
-        self.writer = Writer(kit, self.queue, self.housekeeper)
-        self.reader = Reader(kit)
+        self.writer = Writer(kit, self.queue, self.housekeeper, self.trail)
+        self.reader = Reader(kit, self.trail)
 
     def name_by_uuid(self, options: CheckpointOptions) -> CheckpointOptions:
         """Replace the names of other checkpoints by their UUIDs; reads the store where it has to."""
@@ -118,6 +122,13 @@ class Engine:
         self.writer.remove(found.workflow_id, lambda: plan_delete(self.kit, found.workflow_id, sequence))
         return True
 
+    def validate(self, name: CheckpointName) -> ValidationResult:
+        """Check a checkpoint, and note how that went."""
+        result = validate(self.kit, self.reader, name)
+        outcome = Outcome.FAILURE if result.problems else Outcome.SUCCESS
+        self.reader.tell(AuditType.CHECKPOINT_VALIDATED, resolve(self.kit.store, name), outcome=outcome)
+        return result
+
     def wait(self, ticket: Ticket) -> Any:
         """Answer a ticket's result when it is durable; do what is owed where no thread does."""
         result = self.queue.wait(ticket)
@@ -127,6 +138,7 @@ class Engine:
 
     def flush(self) -> None:
         """Wait for everything queued and everything owed; raise what failed unheard since the last time."""
+        self.trail.flush()
         self.queue.flush()
         self.housekeeper.run()
         failure, self.failure = self.failure, None
@@ -135,6 +147,7 @@ class Engine:
 
     def close(self) -> None:
         """Finish everything and close the store. Idempotent."""
+        self.trail.close()
         self.queue.close()
         self.housekeeper.close()
         self.kit.store.close()

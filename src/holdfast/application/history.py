@@ -17,7 +17,8 @@ from holdfast.domain.errors import (
     ChecksumMismatchError,
 )
 from holdfast.domain.event import Event, decode_event
-from holdfast.domain.record import GENESIS, Entry, EventRecord, Head, KeyframeEntry, Record
+from holdfast.domain.ids import GENESIS
+from holdfast.domain.record import Entry, EventRecord, Head, KeyframeEntry, Record
 from holdfast.domain.time import timestamp_text
 from holdfast.ports import Store
 

@@ -8,7 +8,7 @@ from holdfast.application.base import CACHE_BYTES
 from holdfast.domain.lift import LIFT_THRESHOLD_BYTES
 from holdfast.domain.plain import TypeRegistry
 from holdfast.domain.retention import RetentionPolicy
-from holdfast.ports import Clock, Formats, IdSource, Packer, Store
+from holdfast.ports import Clock, Formats, IdSource, Packer, Signing, Store
 
 WARN_BYTES = 500 * 1024
 LIMIT_BYTES = 100 * 1024 * 1024
@@ -32,3 +32,11 @@ class Kit:
     retention: RetentionPolicy | None = field(default_factory=RetentionPolicy)
     #: Keyframes and retention in a thread; else in the thread of the caller, after its commit.
     background: bool = True
+    #: Whether operations are told in the trail, and whether a read that cannot be is refused.
+    audit: bool = True
+    strict_audit: bool = False
+    #: Session of this opening, for what belongs to no other; who acts in it.
+    session_id: str = "local"
+    actor: str | None = None
+    #: None: heads are never signed here, and signatures cannot be checked.
+    signing: Signing | None = None

@@ -15,11 +15,13 @@ from holdfast.application.loading import record_fields
 from holdfast.application.resolve import Found, living, resolve
 from holdfast.application.restore import Restored, Restorer
 from holdfast.application.snapshot import changes, from_plain
+from holdfast.application.trailing import Trail
+from holdfast.domain.audit_type import AuditType, Outcome
 from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES, SCHEMA_VERSION, Checkpoint, CheckpointMeta
 from holdfast.domain.delta import Operation
 from holdfast.domain.errors import CheckpointNotFoundError, ChecksumMismatchError, StoreDamageWarning
 from holdfast.domain.event import Event, decode_event
-from holdfast.domain.record import GENESIS
+from holdfast.domain.ids import GENESIS
 from holdfast.domain.state import WorkflowState
 
 STATUS_EVENT = "CHECKPOINT_STATUS"
@@ -28,8 +30,9 @@ STATUS_EVENT = "CHECKPOINT_STATUS"
 class Reader:
     """Answers questions without changing anything."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: Kit, trail: Trail | None = None) -> None:
         self._kit = kit
+        self._trail = trail
         self._store = kit.store
         self._restorer = Restorer(kit.store, kit.formats)
 
@@ -44,7 +47,16 @@ class Reader:
             fields = self._kit.registry.revive(restored.tree, self._store.blob, owned=True)
         state = WorkflowState.from_fields(fields)
         state.checkpoint_id = str(found)
+        self.tell(AuditType.STATE_RESTORED, found)
         return state
+
+    def tell(self, type: AuditType, found: Found, *, outcome: Outcome = Outcome.SUCCESS) -> None:
+        """Note in the trail that somebody looked at a checkpoint."""
+        if self._trail is not None:
+            facts: dict[str, int | str] = {"cp_seq": found.entry.sequence, "checksum": found.entry.checksum}
+            self._trail.note(
+                *self._trail.told(type, workflow_id=found.workflow_id, outcome=outcome, facts=facts)
+            )
 
     def restored(self, found: Found) -> Restored:
         """Answer a checkpoint's state as a plain tree, verified."""
@@ -88,7 +100,9 @@ class Reader:
             found = resolve(self._store, name)
         except CheckpointNotFoundError:
             return None
-        return self._described(found, record_fields(self._store, found.workflow_id, found.entry))
+        described = self._described(found, record_fields(self._store, found.workflow_id, found.entry))
+        self.tell(AuditType.STATE_READ, found)
+        return described
 
     def events(self, workflow_id: str, after: int, type: str | None, limit: int | None) -> list[Event]:
         """Answer a workflow's events in order, each verified on top of the one before."""
@@ -97,7 +111,11 @@ class Reader:
             for event in self._verified_events(workflow_id, after)
             if event.seq > after and type in (None, event.type)
         )
-        return list(islice(matching, limit))
+        events = list(islice(matching, limit))
+        if self._trail is not None and events:
+            facts = {"first": events[0].seq, "last": events[-1].seq}
+            self._trail.note(*self._trail.told(AuditType.EVENTS_READ, workflow_id=workflow_id, facts=facts))
+        return events
 
     def _verified_events(self, workflow_id: str, after: int) -> Iterator[Event]:
         """Read from the event before on: its line tells what the first one was hashed on."""
@@ -112,8 +130,10 @@ class Reader:
     def difference(self, old: CheckpointName, new: CheckpointName) -> list[Operation]:
         """Answer the operations that turn the state of one checkpoint into that of another."""
         packer = self._kit.packer
-        trees = (self.whole(self.restored(resolve(self._store, name))) for name in (old, new))
-        before, after = (from_plain(tree, packer) for tree in trees)
+        compared = [resolve(self._store, name) for name in (old, new)]
+        before, after = (from_plain(self.whole(self.restored(found)), packer) for found in compared)
+        for found in compared:
+            self.tell(AuditType.STATE_READ, found)
         return changes(before, after, packer)
 
     def _described(self, found: Found, fields: Mapping[str, Any]) -> Checkpoint:
@@ -147,6 +167,8 @@ class Reader:
         return None
 
     def _last_status(self, found: Found) -> Event | None:
-        changed = self.events(found.workflow_id, 0, STATUS_EVENT, None)
+        changed = (
+            event for event in self._verified_events(found.workflow_id, 0) if event.type == STATUS_EVENT
+        )
         mine = [event for event in changed if event.cp_seq == found.entry.sequence]
         return mine[-1] if mine else None

@@ -13,7 +13,7 @@ from holdfast.application.commit_queue import OnDone, Ticket
 from holdfast.application.engine import Engine
 from holdfast.application.kit import Kit
 from holdfast.application.retain import PruneResult
-from holdfast.application.validate import ValidationResult, validate
+from holdfast.application.validate import ValidationResult
 from holdfast.domain.checkpoint import Checkpoint, CheckpointMeta
 from holdfast.domain.delta import Operation
 from holdfast.domain.event import Event
@@ -145,7 +145,7 @@ class CheckpointService:
         Raises:
             CheckpointNotFoundError: there is no such checkpoint.
         """
-        return validate(self._engine.kit, self._engine.reader, checkpoint_id)
+        return self._engine.validate(checkpoint_id)
 
     def diff_checkpoints(self, a: CheckpointName, b: CheckpointName) -> list[Operation]:
         """Tell what turns the state of checkpoint `a` into that of `b`, as operations."""

@@ -12,8 +12,7 @@ from holdfast.application.reading import Reader
 from holdfast.application.resolve import Found, resolve
 from holdfast.application.snapshot import from_plain
 from holdfast.domain.errors import CheckpointError
-from holdfast.domain.ids import CheckpointID
-from holdfast.domain.record import GENESIS
+from holdfast.domain.ids import GENESIS, CheckpointID
 from holdfast.ports import Store
 
 

@@ -20,6 +20,9 @@ from holdfast.application.kit import Kit
 from holdfast.application.loading import load_base
 from holdfast.application.retain import Plan, PruneResult
 from holdfast.application.snapshot import Snapshot, changes, promise_broken, take
+from holdfast.application.trailing import Trail
+from holdfast.domain.audit_entry import AuditEntry
+from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import (
     CheckpointConflictError,
     PromiseBrokenWarning,
@@ -28,16 +31,30 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.event import Event, encode_event
 from holdfast.domain.ids import check_id, check_workflow_id
-from holdfast.domain.record import Commit, Head, Lease, Transition
+from holdfast.domain.record import Commit, Head, Lease, Removal, Transition
+from holdfast.domain.reducers import DECISION_EVENT
+from holdfast.domain.trail import FACT_CHARS_MAX
 
 PRUNED_EVENT = "CHECKPOINTS_PRUNED"
+#: Types of events that have a meaning in the trail, most under the same name.
+_TOLD_TYPES = {**{kind.value: kind for kind in AuditType}, DECISION_EVENT: AuditType.AGENT_DECISION}
+#: Those whose particulars an auditor will ask for.
+_TOLD_WHOLE = frozenset(
+    {
+        AuditType.AGENT_DECISION,
+        AuditType.APPROVAL_REQUESTED,
+        AuditType.APPROVAL_GRANTED,
+        AuditType.APPROVAL_DENIED,
+    }
+)
 
 
 class Writer:
     """Prepares commits and queues them in the order in which they build on each other."""
 
-    def __init__(self, kit: Kit, queue: CommitQueue, housekeeper: Housekeeper) -> None:
+    def __init__(self, kit: Kit, queue: CommitQueue, housekeeper: Housekeeper, trail: Trail) -> None:
         self._kit = kit
+        self._trail = trail
         self._queue = queue
         self._housekeeper = housekeeper
         self.bases = Bases(kit.cache_bytes)
@@ -47,8 +64,8 @@ class Writer:
     def create(self, command: CreateCheckpoint, on_done: OnDone | None = None) -> Ticket:
         """Queue a checkpoint of a state, or find that it is the last one again; the result is its id."""
         fields = command.fields
-        subject = Subject(command, self._pack(command.stage_state), self._pack(command.agent_state))
-        with self.bases.slot(command.workflow_id) as slot:
+        with self._trail.refusals(command.workflow_id), self.bases.slot(command.workflow_id) as slot:
+            subject = Subject(command, self._pack(command.stage_state), self._pack(command.agent_state))
             base = self._base(slot)
             self._check_expected(command, slot, base)
             snapshot = take(fields, self._kit.packer, base.snapshot, command.append_only)
@@ -60,7 +77,8 @@ class Writer:
             if draft.due and command.append_only and self._is_broken(command, fields, snapshot):
                 snapshot = take(fields, self._kit.packer, base.snapshot)
                 draft = self._draft(subject, base, snapshot, snapshot.size) or draft
-            ticket = Ticket(draft.commit, base.lineage, draft.id, on_done)
+            commit = replace(draft.commit, audit=self._tell_checkpoint(command, draft))
+            ticket = Ticket(commit, base.lineage, draft.id, on_done)
             self._submit(slot, ticket, draft.base)
             if draft.due:
                 self._housekeeper.owe(KeyframeJob(draft.due, snapshot, ticket))
@@ -70,7 +88,7 @@ class Writer:
         self, command: AppendEvent, on_done: OnDone | None = None, transitions: tuple[Transition, ...] = ()
     ) -> Ticket:
         """Queue an event, and changes of status that it stands for; the result is the event."""
-        with self.bases.slot(command.workflow_id) as slot:
+        with self._trail.refusals(command.workflow_id), self.bases.slot(command.workflow_id) as slot:
             return self._append(slot, command, on_done, transitions)
 
     def remove(self, workflow_id: str, plan: Callable[[], Plan]) -> PruneResult:
@@ -83,7 +101,8 @@ class Writer:
             if removal.sequences:
                 # The tombstones' own record: a listing that was lost is made anew from it.
                 event = AppendEvent(workflow_id, PRUNED_EVENT, {"sequences": list(removal.sequences)})
-                self._queue.wait(self._append(slot, event))
+                self._queue.wait(self._append(slot, event, is_told=False))
+            removal = replace(removal, audit=self._tell_removal(workflow_id, removal))
             freed_bytes = self._kit.store.remove(workflow_id, removal)
             if slot.base is not None and slot.base.head.sequence in removal.sequences:
                 slot.base = None
@@ -93,9 +112,10 @@ class Writer:
         """Take a workflow for an owner; commits that are prepared from now on show the lease's token."""
         check_workflow_id(workflow_id)
         check_id("owner", owner)
-        with self.bases.slot(workflow_id) as slot:
+        told = self._trail.told(AuditType.LEASE_ACQUIRED, workflow_id=workflow_id, facts={"owner": owner})
+        with self._trail.refusals(workflow_id), self.bases.slot(workflow_id) as slot:
             self._settle(slot)
-            lease = self._kit.store.acquire(workflow_id, owner, ttl_seconds)
+            lease = self._kit.store.acquire(workflow_id, owner, ttl_seconds, told)
             self._tokens[workflow_id] = lease.token
             # Whoever had it before may have written: the next commit builds on what the store holds.
             slot.base = None
@@ -103,9 +123,11 @@ class Writer:
 
     def release(self, lease: Lease) -> None:
         """Give a workflow up, once everything prepared under its lease is decided."""
+        facts: dict[str, int | str] = {"owner": lease.owner, "token": lease.token}
+        told = self._trail.told(AuditType.LEASE_RELEASED, workflow_id=lease.workflow_id, facts=facts)
         with self.bases.slot(lease.workflow_id) as slot:
             self._settle(slot)
-            self._kit.store.release(lease)
+            self._kit.store.release(lease, told)
             if self._tokens.get(lease.workflow_id) == lease.token:
                 del self._tokens[lease.workflow_id]
 
@@ -120,13 +142,16 @@ class Writer:
         command: AppendEvent,
         on_done: OnDone | None = None,
         transitions: tuple[Transition, ...] = (),
+        *,
+        is_told: bool = True,
     ) -> Ticket:
         kit = self._kit
         base = self._base(slot, is_head_enough=True)
         event = _event(command, base.head, kit)
         record = encode_event(event, base.head.event_hash)
         head = replace(base.head, event_seq=record.seq, event_hash=record.hash)
-        commit = Commit(slot.workflow_id, base.head, events=(record,), transitions=transitions)
+        audit = self._tell_event(event, record.hash) if is_told else ()
+        commit = Commit(slot.workflow_id, base.head, events=(record,), transitions=transitions, audit=audit)
         told = replace(event, data=kit.registry.revive(event.data), hash=record.hash)
         return self._submit(slot, Ticket(commit, base.lineage, told, on_done), replace(base, head=head))
 
@@ -209,9 +234,50 @@ class Writer:
             self._queue.settle(slot.pending)
             slot.pending = None
 
+    def _tell_checkpoint(self, command: CreateCheckpoint, draft: Draft) -> tuple[AuditEntry, ...]:
+        facts: dict[str, int | str] = {"cp_seq": draft.id.sequence, "checksum": draft.id.checksum}
+        kind = AuditType.CHECKPOINT_CREATED
+        if command.forked_from is not None:
+            kind = AuditType.WORKFLOW_FORKED
+            facts["from"] = f"{command.forked_from['wf']}@{command.forked_from['seq']}"
+        return self._trail.told(
+            kind,
+            session_id=command.session_id,
+            workflow_id=command.workflow_id,
+            agent=command.agent_id,
+            correlation_id=draft.id.uuid,
+            facts=facts,
+        )
+
+    def _tell_event(self, event: Event, digest: str) -> tuple[AuditEntry, ...]:
+        """Tell of an event under its own type where the trail knows it; a decision is told whole."""
+        facts: dict[str, int | str] = {"event_seq": event.seq, "event_hash": digest}
+        kind = _TOLD_TYPES.get(event.type, AuditType.EVENT_RECORDED)
+        if kind is AuditType.EVENT_RECORDED:
+            facts["event"] = event.type[:FACT_CHARS_MAX]
+        if event.cp_seq is not None:
+            facts["cp_seq"] = event.cp_seq
+        return self._trail.told(
+            kind,
+            workflow_id=event.workflow_id,
+            agent=event.agent,
+            correlation_id=event.step_id,
+            facts=facts,
+            payload=event.data if kind in _TOLD_WHOLE else None,
+        )
+
+    def _tell_removal(self, workflow_id: str, removal: Removal) -> tuple[AuditEntry, ...]:
+        sequences = removal.sequences
+        facts: dict[str, int | str] = {"checkpoints": len(sequences), "groups": len(removal.groups)}
+        if sequences:
+            facts |= {"first": sequences[0], "last": sequences[-1]}
+        return self._trail.told(AuditType.CHECKPOINTS_PRUNED, workflow_id=workflow_id, facts=facts)
+
     def _submit(self, slot: Slot, ticket: Ticket, following: Base) -> Ticket:
         if token := self._tokens.get(slot.workflow_id):
             ticket.commit = replace(ticket.commit, token=token)
+        if self._trail.has_noted:
+            self._trail.join()
         self._queue.submit(ticket)
         slot.pending = ticket
         slot.base = following

@@ -121,7 +121,7 @@ def check_deeply(output: Output, kit: Kit, verdict: Verdict) -> None:
 def count_events(kit: Kit, workflow_id: str) -> int:
     """Read the events of a workflow, each verified on top of the one before, and count them."""
     from holdfast.domain.event import decode_event
-    from holdfast.domain.record import GENESIS
+    from holdfast.domain.ids import GENESIS
 
     previous: str | None = None
     count = 0

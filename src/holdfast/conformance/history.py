@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.event import Event, encode_event
 from holdfast.domain.record import (
     Commit,
@@ -50,6 +51,7 @@ class History:
         needs: tuple[str, ...] = (),
         transitions: tuple[Transition, ...] = (),
         token: int = 0,
+        audit: tuple[AuditEntry, ...] = (),
         **about: Any,
     ) -> Commit:
         """Make the next commit: an event, and a checkpoint with it unless told otherwise."""
@@ -67,6 +69,7 @@ class History:
             blobs or {},
             needs,
             token,
+            audit,
         )
 
     def commit(self, **parts: Any) -> Commit:

@@ -9,6 +9,7 @@ from holdfast.conformance.copying import Arriving
 from holdfast.conformance.history import History, blob_name, in_threads, make_keyframe, raises
 from holdfast.conformance.keeping import Keeping
 from holdfast.conformance.leasing import Leasing
+from holdfast.conformance.trailing import Trailing
 from holdfast.domain.errors import CheckpointConflictError, InvalidIdError, StoreClosedError
 from holdfast.domain.record import Head, Removal, Transition
 
@@ -20,7 +21,7 @@ ODD_IDS = (
 )
 
 
-class StoreConformance(Committing, Keeping, Leasing, Arriving):
+class StoreConformance(Committing, Keeping, Leasing, Arriving, Trailing):
     """What every store promises."""
 
     def test_reopening_sees_everything(self) -> None:
@@ -125,5 +126,15 @@ class StoreConformance(Committing, Keeping, Leasing, Arriving):
             lambda: store.renew(lease, 60),
             lambda: store.release(lease),
             lambda: store.lease("W"),
+            lambda: store.trail_head("s"),
+            lambda: store.sessions(),
+            lambda: store.trail("s"),
+            lambda: store.payload("s", 1),
+            lambda: store.integrate(),
+            lambda: store.leaves(),
+            lambda: store.waiting(),
+            lambda: store.place("s", 1),
+            lambda: store.file("a"),
+            lambda: store.files("a"),
         ):
             raises(StoreClosedError, call)

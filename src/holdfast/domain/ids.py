@@ -13,6 +13,8 @@ from functools import lru_cache
 
 from holdfast.domain.errors import InvalidIdError
 
+#: What stands for the hash before the first.
+GENESIS = "GENESIS"
 MAX_ID_CHARS = 255
 MIN_UUID_PREFIX_CHARS = 4
 
@@ -26,12 +28,26 @@ _RESERVED_STEMS = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "lpt") for digit in range(10))]
 )
 
+_FILE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*(?:/[a-z0-9][a-z0-9._-]*)*")
+FILE_NAME_CHARS_MAX = 200
+
 _COUNTED = re.compile(r"(?:latest|(?P<sequence>[0-9]{1,18}))(?:~(?P<back>[0-9]{1,18}))?")
 _PHASE = re.compile(r"phase:(?P<phase>[0-9]{1,18})")
 _STAGE = re.compile(r"stage:(?P<stage>.+)", re.DOTALL)
 _CHECKPOINT_FILE = re.compile(r"(?:.*[/\\])?checkpoint_(?P<sequence>[0-9]{1,18})\.[a-z0-9.]+", re.DOTALL)
 _HEX = re.compile(r"[0-9a-f]{4,32}")
 _UUID_PARTS = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
+
+
+def check_file_name(name: str) -> str:
+    """Answer the name of a file of the store itself, if it is one.
+
+    Raises:
+        InvalidIdError: if it could lead anywhere else.
+    """
+    if len(name) > FILE_NAME_CHARS_MAX or not _FILE_NAME.fullmatch(name):
+        raise InvalidIdError("this is no name of a file of the store", place=ascii(name)[:80])
+    return name
 
 
 @dataclass(frozen=True, slots=True)

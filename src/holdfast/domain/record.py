@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.errors import CheckpointConflictError
+from holdfast.domain.ids import GENESIS
 from holdfast.domain.value import value
 
-GENESIS = "GENESIS"
+#: Workflow of a commit that belongs to none.
+NO_WORKFLOW = ""
 
 
 @value
@@ -120,7 +123,10 @@ class Lease:
 
 @value
 class Commit:
-    """Everything one call records. It becomes durable as a whole, or not at all."""
+    """Everything one call records. It becomes durable as a whole, or not at all.
+
+    One without a workflow (`NO_WORKFLOW`) holds what concerns the store: audit entries, files, erasures.
+    """
 
     workflow_id: str
     #: What the writer believes is the last checkpoint and event; else the commit is a conflict.
@@ -136,6 +142,14 @@ class Commit:
     needs: tuple[str, ...] = ()
     #: Token of the lease under which the writer works; 0: under none.
     token: int = 0
+    #: Appended to the trails of their sessions, where the store chains them; not one is left out.
+    audit: tuple[AuditEntry, ...] = ()
+    #: Small files of the store itself by name, to be replaced, or removed (None).
+    files: dict[str, bytes | None] = field(default_factory=dict)
+    #: What the writer believes these hold (None: there is none); else the commit is a conflict.
+    expected_files: dict[str, bytes | None] = field(default_factory=dict)
+    #: Payloads of audit entries, by session and sequence, whose bytes go for ever.
+    erased: tuple[tuple[str, int], ...] = ()
 
     @property
     def head(self) -> Head:
@@ -146,6 +160,12 @@ class Commit:
             record.entry.checksum if record else before.checksum,
             events[-1].seq if events else before.event_seq,
             events[-1].hash if events else before.event_hash,
+        )
+
+    def file_conflict(self, name: str) -> CheckpointConflictError:
+        """Say that a file of the store is not what the writer believed."""
+        return CheckpointConflictError(
+            "a file of the store was changed by another writer", place=name, hint="Try again."
         )
 
     def conflict(self, head: Head) -> CheckpointConflictError:
@@ -170,3 +190,5 @@ class Removal:
     events_through: int = 0
     #: Blobs the removed records referred to; collected when nobody else does.
     blobs: tuple[str, ...] = ()
+    #: Committed together with the removal.
+    audit: tuple[AuditEntry, ...] = ()

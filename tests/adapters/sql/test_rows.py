@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from holdfast.adapters.sql import rows
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointNotFoundError, ChecksumMismatchError
-from holdfast.domain.record import GENESIS, Entry, Head, KeyframeEntry, Lease
+from holdfast.domain.ids import GENESIS
+from holdfast.domain.record import Entry, Head, KeyframeEntry, Lease
 
 ENTRY = Entry(7, "uuid", "2026-01-11T12:00:00.000000Z", "agent_complete", "sha256:c", blobs=("a", "b"))
 KEYFRAME = KeyframeEntry(7, "sha", 3, "json.zst", ("a",))

@@ -9,7 +9,8 @@ from typing import Any
 
 from holdfast.adapters.sql.database import Row
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointNotFoundError, ChecksumMismatchError
-from holdfast.domain.record import GENESIS, Entry, Head, KeyframeEntry, Lease
+from holdfast.domain.ids import GENESIS
+from holdfast.domain.record import Entry, Head, KeyframeEntry, Lease
 
 _HINT = "Run `holdfast doctor`."
 

@@ -1,0 +1,1 @@
+"""Keys and signatures, by the `cryptography` package; installed with `holdfast[audit]`."""

@@ -1,0 +1,84 @@
+"""What the keys above a value say about it, and secrets that are keys themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from holdfast.domain.placeholders import masked
+from holdfast.domain.secret_names import secret_kind, squash
+from holdfast.domain.secret_text import SecretText
+from holdfast.domain.user_patterns import kind_name
+
+#: So many keys are remembered; states repeat theirs.
+_KEYS_MAX = 4096
+
+
+class Key(NamedTuple):
+    """What is to be known about one key; `text` is the key without the secrets in it."""
+
+    text: str
+    kind: str | None
+    is_logprobs: bool
+    is_properties: bool
+    #: A step into a tagged object, which says nothing.
+    is_tag_member: bool
+
+
+class Around(NamedTuple):
+    """What the keys above a value say about it."""
+
+    #: The kind of secret it is by its name; None if no name says so.
+    kind: str | None = None
+    #: Among tokens of a vocabulary, with their probabilities.
+    in_logprobs: bool = False
+    #: Among the names of a JSON schema, which describe values and hold none.
+    in_properties: bool = False
+
+
+AT_ROOT = Around()
+
+
+def below(around: Around, key: Key, *, is_container: bool) -> Around:
+    """Say what is around the value of a key."""
+    if key.is_tag_member:
+        return around
+    kind = around.kind
+    if kind is None and key.kind is not None:
+        is_described = around.in_properties and is_container
+        is_counted = around.in_logprobs and key.kind == "token"
+        kind = None if is_described or is_counted else key.kind
+    if kind is None and not (around.in_logprobs or key.is_logprobs or key.is_properties):
+        return AT_ROOT
+    return Around(kind, around.in_logprobs or key.is_logprobs, key.is_properties)
+
+
+class SecretKeys:
+    """Knows keys by their names, and remembers them."""
+
+    def __init__(self, text: SecretText, names: Iterable[str] = (), allowed: Iterable[str] = ()) -> None:
+        self._text = text
+        self._names = {squash(name): kind_name(name) for name in names}
+        self._allowed = frozenset(map(squash, allowed))
+        self._known: dict[str, Key] = {}
+
+    def known(self, key: str) -> Key:
+        """Tell what is known about a key."""
+        return self._known.get(key) or self._learn(key)
+
+    def path(self, path: Sequence[str | int]) -> list[str | int]:
+        """Give a path without the secrets in its keys."""
+        return [self.known(step).text if isinstance(step, str) else step for step in path]
+
+    def _learn(self, key: str) -> Key:
+        if len(self._known) >= _KEYS_MAX:
+            self._known.clear()
+        hidden = self._text.hide(key)
+        # What a placeholder says is no part of the name: it must mean the same before and after.
+        name = masked(hidden)
+        squashed = squash(name)
+        kind = None if squashed in self._allowed else self._names.get(squashed) or secret_kind(name)
+        is_tag_member = key in ("v", "private")
+        known = Key(hidden, kind, "logprob" in squashed, squashed == "properties", is_tag_member)
+        self._known[key] = known
+        return known

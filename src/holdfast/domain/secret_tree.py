@@ -1,0 +1,229 @@
+"""Secrets in plain trees: strings and bytes by pattern, everything under a telling key."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from holdfast.domain.placeholders import steps
+from holdfast.domain.secret_keys import AT_ROOT, Around, SecretKeys, below
+from holdfast.domain.secret_names import COUNTED
+from holdfast.domain.secret_text import SecretText
+from holdfast.domain.tree import TAG
+
+Path = list[str | int]
+#: A step down: the step before and the key or index, None at the top.
+_Link = tuple[Any, Any] | None
+
+#: Texts are looked at together, about so many letters at once.
+_GROUP_CHARS = 16 * 1024
+#: Between texts; no secret holds it.
+_BETWEEN = "\x00"
+#: Tagged objects that hold other values, and those that hold a text.
+_OPEN_TAGS = frozenset({"obj", "tuple", "set", "frozenset", "map", "dict"})
+_TEXT_TAGS = frozenset({"path", "posixpath", "windowspath"})
+
+
+class _Text(NamedTuple):
+    """A text to be looked at, where it is, and how it is stored: str, bytes or tagged."""
+
+    link: _Link
+    text: str
+    form: str
+
+
+class SecretTree:
+    """Hides the secrets of plain trees, at any depth."""
+
+    def __init__(self, text: SecretText, keys: SecretKeys, *, is_joined: bool = True) -> None:
+        self._text = text
+        self._keys = keys
+        self._is_joined = is_joined
+
+    def hide(
+        self, tree: Any, around: Around, path: Path, *, shift: int = 0, is_pairs: bool = False
+    ) -> tuple[Any, list[Path]]:
+        """Answer a tree without secrets, and the paths of what was hidden.
+
+        Args:
+            tree: the plain tree; it is not changed, and parts without secrets are shared with it.
+            around: what the keys above it say.
+            path: where it lies.
+            shift: what is added to the indexes of a list, where a part of it is given.
+            is_pairs: it is the pairs of an object whose keys are not all texts.
+        """
+        walk = _Walk(self._text, self._keys)
+        walk.run(tree, around, is_pairs=is_pairs)
+        hidden = walk.swaps + list(self._by_pattern(walk.texts))
+        if not hidden and not walk.renames:
+            return tree, []
+        paths = [path + self._shown(link, shift) for link, _ in hidden]
+        paths += [path + self._shown(link, shift) for link in walk.renames]
+        return _rebuilt(tree, hidden, walk.renames, self._keys), paths
+
+    def _shown(self, link: _Link, shift: int) -> Path:
+        found = self._keys.path(steps(link))
+        return [found[0] + shift, *found[1:]] if found and type(found[0]) is int else found
+
+    def _by_pattern(self, texts: list[_Text]) -> Iterator[tuple[_Link, Any]]:
+        for group in _grouped(texts):
+            is_clean = self._is_joined and self._text.is_clean(_BETWEEN.join(item.text for item in group))
+            for link, text, form in group:
+                if is_clean and not self._text.is_encoded(text):
+                    continue
+                hidden = self._text.hide(text, "latin-1" if form == "bytes" else "utf-8")
+                if hidden != text:
+                    yield link, _stored(hidden, form)
+
+
+class _Walk:
+    """One walk through a tree: collects what is to be swapped, renamed and searched."""
+
+    def __init__(self, text: SecretText, keys: SecretKeys) -> None:
+        self._text = text
+        self._keys = keys
+        self.swaps: list[tuple[_Link, Any]] = []
+        self.renames: list[_Link] = []
+        self.texts: list[_Text] = []
+        self._todo: list[tuple[Any, _Link, Around]] = []
+
+    def run(self, tree: Any, around: Around, *, is_pairs: bool) -> None:
+        if is_pairs:
+            self._pairs(tree, None, around)
+        else:
+            self._value(tree, None, around)
+        while self._todo:
+            owner, link, around = self._todo.pop()
+            if type(owner) is list:
+                for index, item in enumerate(owner):
+                    self._value(item, (link, index), around)
+            elif TAG in owner:
+                self._tagged(owner, link, around)
+            else:
+                self._object(owner, link, around)
+
+    def _object(self, fields: dict[str, Any], link: _Link, around: Around) -> None:
+        for key, item in fields.items():
+            known = self._keys.known(key)
+            if known.text != key:
+                self.renames.append((link, key))
+            self._value(item, (link, key), below(around, known, is_container=type(item) in (dict, list)))
+
+    def _value(self, value: Any, link: _Link, around: Around) -> None:
+        kind = type(value)
+        if kind is dict or kind is list:
+            self._todo.append((value, link, around))
+        elif kind is str:
+            self._leaf(value, link, around, "str")
+        elif kind is bytes:
+            self._leaf(value.decode("latin-1"), link, around, "bytes")
+        elif kind is not bool and value is not None:
+            self._number(value, link, around)
+
+    def _leaf(self, text: str, link: _Link, around: Around, form: str) -> None:
+        if around.kind is None:
+            self.texts.append(_Text(link, text, form))
+            return
+        encoding = "latin-1" if form == "bytes" else "utf-8"
+        hidden = self._text.hide_whole(text, around.kind, encoding)
+        if hidden != text:
+            self.swaps.append((link, hidden.encode() if form == "bytes" else hidden))
+
+    def _number(self, value: Any, link: _Link, around: Around) -> None:
+        """Hide what is no text, unless under its name it is a count."""
+        if around.kind is not None and around.kind not in COUNTED:
+            self.swaps.append((link, self._text.placeholder(around.kind, str(value))))
+
+    def _tagged(self, tagged: dict[str, Any], link: _Link, around: Around) -> None:
+        what, value = tagged[TAG], tagged.get("v")
+        if what in ("map", "dict") and type(value) is list:
+            self._pairs(value, (link, "v"), around)
+        elif what in _OPEN_TAGS:
+            for member in ("v", "private"):
+                if member in tagged:
+                    self._value(tagged[member], (link, member), around)
+        elif what in _TEXT_TAGS and type(value) is str:
+            # A secret by its name goes with its tag: a placeholder is a text.
+            self._leaf(value, link if around.kind else (link, "v"), around, "str")
+        elif what == "str" and type(value) is str:
+            self._leaf(_unwrapped(value), link, around, "tagged")
+        elif what != "blob":
+            self._number(value, link, around)
+
+    def _pairs(self, pairs: list[Any], link: _Link, around: Around) -> None:
+        for index, pair in enumerate(pairs):
+            if type(pair) is not list or len(pair) != 2:
+                self._value(pair, (link, index), around)
+                continue
+            key, item = pair
+            inner = around
+            if type(key) is str:
+                inner = below(around, self._keys.known(key), is_container=type(item) in (dict, list))
+            self._value(key, ((link, index), 0), AT_ROOT)
+            self._value(item, ((link, index), 1), inner)
+
+
+def _grouped(texts: list[_Text]) -> Iterator[list[_Text]]:
+    """Part texts into groups that are worth one search each."""
+    group: list[_Text] = []
+    size = 0
+    for item in texts:
+        if group and size + len(item.text) > _GROUP_CHARS:
+            yield group
+            group, size = [], 0
+        group.append(item)
+        size += len(item.text)
+    if group:
+        yield group
+
+
+def _unwrapped(stored: str) -> str:
+    """Read a text with lone surrogates as it is stored."""
+    try:
+        return base64.b64decode(stored, validate=True).decode("utf-8", "surrogatepass")
+    except ValueError:
+        return stored
+
+
+def _stored(text: str, form: str) -> Any:
+    if form == "bytes":
+        return text.encode("latin-1")
+    if form == "tagged":
+        return {TAG: "str", "v": base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()}
+    return text
+
+
+def _rebuilt(tree: Any, swaps: list[tuple[_Link, Any]], renames: list[_Link], keys: SecretKeys) -> Any:
+    """Copy what lies above the places that change, and nothing else."""
+    copies = _Copies(tree)
+    for link, value in swaps:
+        owner, key = copies.owner(link)
+        owner[key] = value
+    # The deepest first: the way down is by the old keys.
+    for link in sorted(renames, key=lambda link: -len(steps(link))):
+        owner, _ = copies.owner(link)
+        renamed = {keys.known(key).text: value for key, value in owner.items()}
+        owner.clear()
+        owner.update(renamed)
+    return copies.root[0]
+
+
+class _Copies:
+    """A tree of which each object and list is copied when it is first changed."""
+
+    def __init__(self, tree: Any) -> None:
+        self.root = [tree]
+        self._own: set[int] = {id(self.root)}
+
+    def owner(self, link: _Link) -> tuple[Any, Any]:
+        """Give the copied owner of a place, and the key there."""
+        owner: Any = self.root
+        key: Any = 0
+        for step in steps(link):
+            inner = owner[key]
+            if id(inner) not in self._own:
+                owner[key] = inner = inner.copy()
+                self._own.add(id(inner))
+            owner, key = inner, step
+        return owner, key

@@ -1,0 +1,339 @@
+"""Audit entries: who did what, when and with what outcome, each line chained to the one before.
+
+One line, exactly as stored, its newline included, is one leaf of the store's Merkle tree:
+
+    {"id":"AE-000002","seq":2,"ts":"…","type":"AGENT_DECISION","session":"s-1","workflow":"WF-1","agent":"planner",
+     "actor":"…","outcome":"success","correlation":"…","prev_hash":"sha256:…","hash":"sha256:…",
+     "data":{"cp_seq":1,"payload":"sha256:…"}}
+
+`hash` is the SHA-256 of the line with the value of `hash` empty; `prev_hash` is inside, so that it chains.
+`seq` counts the entries of a session without a gap. Fields without a value are left out.
+
+What must be erasable cannot lie in a line that must never change. So the line holds two kinds of data only:
+*facts*, which are references (sequences, counts, hashes, names of things) and never a person's data, and a
+*commitment* to the payload. The payload itself (rationale, alternatives, texts) is a line of its own that is
+stored beside and can be removed physically; every proof stays valid without it. See `payload`.
+
+Names of sessions, workflows, agents and actors stay in the line. Where they could be those of people, give
+random ids, and keep the mapping where it can be erased.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from holdfast.domain import plainjson
+from holdfast.domain.audit_entry import AuditEntry, AuditRecord, TrailHead
+from holdfast.domain.audit_type import AuditType, Outcome
+from holdfast.domain.errors import (
+    CheckpointCorruptError,
+    CheckpointError,
+    ChecksumMismatchError,
+    InvalidStateError,
+    UnstorableValueError,
+)
+from holdfast.domain.ids import GENESIS
+from holdfast.domain.payload import commitment
+from holdfast.domain.tiles import ENTRY_BYTES_MAX
+from holdfast.domain.time import timestamp_text
+
+FACTS_MAX = 16
+FACT_CHARS_MAX = 512
+NUMBER_MAX = 2**63 - 1
+
+_HASH = re.compile(r"sha256:[0-9a-f]{64}")
+_TYPE = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
+_FACT_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
+_CLAIM = re.compile(rb'\{"id":"(?P<id>[ !#-\[\]-~]{1,255})","seq":(?P<seq>[0-9]{1,18}),')
+#: The one spelling of a time; whether there is such a day, the calendar tells.
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}\.[0-9]{6}Z")
+_HASH_START = b',"hash":"'
+_PAYLOAD = "payload"
+#: Those that are written by themselves: the commitment, and two that say where a session ends.
+_OWN_FACTS = 3
+_OUTCOMES = frozenset(Outcome)
+_HINT = "Run `holdfast audit verify` to see how far the trail can be trusted."
+
+
+def encode_entry(entry: AuditEntry, head: TrailHead) -> AuditRecord:
+    """Write an entry as the line that follows a session's last one.
+
+    Raises:
+        InvalidStateError: if it cannot follow: another session's, the first is no SESSION_STARTED, or the
+            session was closed and is not started again.
+        UnstorableValueError: if its facts are not plain references, or the line would be too long.
+    """
+    _check_facts(entry.facts)
+    said = timestamp_text(entry.timestamp)
+    written = max(said, head.timestamp)
+    seq = head.seq + 1
+    fields: dict[str, Any] = {"id": entry.id or f"AE-{seq:06d}", "seq": seq, "ts": written}
+    if said != written:
+        fields["clock"] = said
+    fields |= {"type": str(entry.type), "session": entry.session_id}
+    for name, given in _named(entry):
+        if given is not None:
+            fields[name] = given
+    fields |= {"prev_hash": head.hash, "hash": ""}
+    data = _data(entry, head)
+    if data:
+        fields["data"] = data
+    problem = _shape_problem(fields) or _link_problem(fields, head)
+    if problem:
+        raise InvalidStateError(f"an audit entry cannot be written: {problem}", place=entry.session_id)
+    return _record(fields, head, entry.stored)
+
+
+def chain(entries: Sequence[AuditEntry], head_of: Callable[[str], TrailHead]) -> list[AuditRecord]:
+    """Write entries of one commit as the lines that follow in their sessions.
+
+    A session begins by itself: one that has no entry, or was closed, first gets a SESSION_STARTED. So nobody
+    has to know where a trail stands before the moment it is committed.
+
+    Args:
+        entries: what is to be told, in order.
+        head_of: tells where the trail of a session stands before.
+
+    Raises:
+        InvalidStateError, UnstorableValueError: as `encode_entry`.
+    """
+    heads: dict[str, TrailHead] = {}
+    records: list[AuditRecord] = []
+    for entry in entries:
+        session_id = entry.session_id
+        head = heads.get(session_id) or head_of(session_id)
+        if (head.seq == 0 or head.closed) and entry.type != AuditType.SESSION_STARTED:
+            records.append(encode_entry(_start(entry), head))
+            head = records[-1].head
+        records.append(encode_entry(entry, head))
+        heads[session_id] = records[-1].head
+    return records
+
+
+def _start(entry: AuditEntry) -> AuditEntry:
+    """Make what begins the session of an entry."""
+    return AuditEntry(
+        entry.timestamp, AuditType.SESSION_STARTED, entry.session_id, agent=entry.agent, actor=entry.actor
+    )
+
+
+def decode_entry(line: bytes, head: TrailHead | None) -> AuditEntry:
+    """Read an entry's line after checking it.
+
+    Args:
+        line: the bytes as stored, newline included.
+        head: where the session's trail stood before. None where the entry before is not at hand: then only
+            the line itself is checked.
+
+    Raises:
+        ChecksumMismatchError: if the line is not the one that was committed there.
+        CheckpointCorruptError: if its hash is right and it still is no entry that can follow.
+    """
+    fields = read_fields(line)
+    if head is not None:
+        check_follows(fields, head)
+    data = dict(fields.get("data", {}))
+    clock = fields.get("clock")
+    return AuditEntry(
+        id=fields["id"],
+        timestamp=datetime.fromisoformat(fields["ts"]),
+        type=fields["type"],
+        session_id=fields["session"],
+        workflow_id=fields.get("workflow"),
+        agent=fields.get("agent"),
+        actor=fields.get("actor"),
+        outcome=fields["outcome"],
+        correlation_id=fields.get("correlation"),
+        payload=data.pop(_PAYLOAD, ""),
+        facts=data,
+        seq=fields["seq"],
+        clock=None if clock is None else datetime.fromisoformat(clock),
+        prev_hash=fields["prev_hash"],
+        hash=fields["hash"],
+    )
+
+
+def read_fields(line: bytes) -> dict[str, Any]:
+    """Check a line by itself, as `decode_entry` does; answer its fields as they stand in it."""
+    start = line.find(_HASH_START) + len(_HASH_START)
+    end = line.find(b'"', start)
+    digest = hashlib.sha256(line[:start])
+    digest.update(line[end:])
+    if line[start:end] != b"sha256:" + digest.hexdigest().encode():
+        raise ChecksumMismatchError(
+            "an audit entry is not the one that was committed", place=place_of(line), hint=_HINT
+        )
+    try:
+        # A key that stands twice would let two readers see two entries in one line.
+        fields = plainjson.loads(line, strict=True)
+    except CheckpointError:
+        raise _no_entry(line, "it is not JSON") from None
+    if type(fields) is not dict or line.find(b"\n") != len(line) - 1:
+        raise _no_entry(line, "it is not one object on one line")
+    if fields.get("hash") != line[start:end].decode():
+        raise _no_entry(line, "the hash that was checked is not the one that readers see")
+    problem = _shape_problem(fields)
+    if problem:
+        raise _no_entry(line, problem)
+    return fields
+
+
+def check_follows(fields: Mapping[str, Any], head: TrailHead) -> None:
+    """Check that the entry with these fields is what comes next in a trail.
+
+    Raises:
+        CheckpointCorruptError: if it is not.
+    """
+    problem = _link_problem(fields, head)
+    if problem:
+        place = f"audit entry {fields['seq']} of session {ascii(fields['session'])[:80]}"
+        raise CheckpointCorruptError(
+            f"an audit entry is not what follows: {problem}", place=place, hint=_HINT
+        )
+
+
+def head_after(fields: Mapping[str, Any]) -> TrailHead:
+    """Tell where a trail stands after the entry with these fields."""
+    closed = fields["type"] == AuditType.SESSION_CLOSED
+    return TrailHead(fields["session"], fields["seq"], fields["hash"], fields["ts"], closed)
+
+
+def place_of(line: bytes) -> str:
+    """Name an entry by what its first bytes claim; nothing else of a bad line is trusted."""
+    claim = _CLAIM.match(line)
+    if not claim:
+        return "an audit line without id and sequence"
+    return f"audit entry {claim['seq'].decode()} ({claim['id'].decode()})"
+
+
+def _named(entry: AuditEntry) -> tuple[tuple[str, str | None], ...]:
+    return (
+        ("workflow", entry.workflow_id),
+        ("agent", entry.agent),
+        ("actor", entry.actor),
+        ("outcome", str(entry.outcome)),
+        ("correlation", entry.correlation_id),
+    )
+
+
+def _data(entry: AuditEntry, head: TrailHead) -> dict[str, Any]:
+    """Join facts and commitment; the entry that closes a session says where the trail ends."""
+    data: dict[str, Any] = dict(entry.facts)
+    if entry.type == AuditType.SESSION_CLOSED:
+        data |= {"last_seq": head.seq + 1, "head": head.hash}
+    if entry.stored:
+        data[_PAYLOAD] = commitment(entry.stored)
+    elif entry.payload:
+        data[_PAYLOAD] = entry.payload
+    return data
+
+
+def _record(fields: dict[str, Any], head: TrailHead, payload: bytes) -> AuditRecord:
+    unhashed = plainjson.dumps(fields) + b"\n"
+    at = unhashed.find(_HASH_START) + len(_HASH_START)
+    fields["hash"] = "sha256:" + hashlib.sha256(unhashed).hexdigest()
+    line = unhashed[:at] + fields["hash"].encode() + unhashed[at:]
+    if len(line) > ENTRY_BYTES_MAX:
+        raise UnstorableValueError(
+            f"an audit entry would have {len(line)} bytes, more than {ENTRY_BYTES_MAX}",
+            place=head.session_id,
+            hint="Put what is long into the payload.",
+        )
+    return AuditRecord(fields["id"], head_after(fields), line, payload)
+
+
+def _check_facts(facts: Mapping[str, int | str]) -> None:
+    problem = "'payload' is the name of the commitment" if _PAYLOAD in facts else _facts_problem(facts)
+    if problem:
+        raise UnstorableValueError(
+            f"the facts of an audit entry are no plain references: {problem}",
+            hint="Facts are short texts and whole numbers by name; all else goes into the payload.",
+        )
+
+
+def _facts_problem(data: Mapping[str, Any], limit: int = FACTS_MAX) -> str:
+    if len(data) > limit:
+        return f"there are more than {limit}"
+    for name, fact in data.items():
+        if type(name) is not str or not _FACT_NAME.fullmatch(name):
+            return f"{ascii(name)[:40]} is no name of a fact"
+        is_number = type(fact) in (int, bool) and -NUMBER_MAX <= fact <= NUMBER_MAX
+        if not is_number and not (type(fact) is str and len(fact) <= FACT_CHARS_MAX):
+            return f"{name!r} is neither a short text nor a number"
+    return ""
+
+
+def _shape_problem(fields: dict[str, Any]) -> str:
+    """Say what keeps fields from being an entry; empty if nothing does."""
+    get = fields.get
+    for name in ("id", "session", "workflow", "agent", "actor", "correlation"):
+        text = get(name, "-")
+        if type(text) is not str or not text or len(text) > FACT_CHARS_MAX:
+            return f"{name!r} is no short text"
+    if "id" not in fields or "session" not in fields:
+        return "it has no id or no session"
+    if type(get("seq")) is not int or not 0 < fields["seq"] <= NUMBER_MAX:
+        return "'seq' does not count from one"
+    if type(get("type")) is not str or not _TYPE.fullmatch(fields["type"]):
+        return "'type' is not in capital letters"
+    if type(get("outcome")) is not str or fields["outcome"] not in _OUTCOMES:
+        return "'outcome' is none that is known"
+    return _time_problem(fields) or _data_problem(fields)
+
+
+def _time_problem(fields: dict[str, Any]) -> str:
+    written, said = fields.get("ts"), fields.get("clock", "")
+    if not _is_time(written) or not (said == "" or _is_time(said)):
+        return "'ts' or 'clock' is no time in UTC"
+    return "'clock' is not before 'ts'" if said >= written else ""
+
+
+def _data_problem(fields: dict[str, Any]) -> str:
+    previous = fields.get("prev_hash")
+    if type(previous) is not str or not (previous == GENESIS or _HASH.fullmatch(previous)):
+        return "'prev_hash' is no hash"
+    data = fields.get("data", {})
+    if type(data) is not dict:
+        return "'data' is no object"
+    if _PAYLOAD in data and not _HASH.fullmatch(str(data[_PAYLOAD])):
+        return "'payload' is no commitment"
+    if fields["type"] == AuditType.SESSION_CLOSED:
+        is_right = data.get("last_seq") == fields["seq"] and data.get("head") == previous
+        if not is_right:
+            return "it does not say where the session ends"
+    return _facts_problem(data, FACTS_MAX + _OWN_FACTS) if data else ""
+
+
+def _link_problem(fields: Mapping[str, Any], head: TrailHead) -> str:
+    """Say what keeps an entry from following; empty if nothing does."""
+    if fields["session"] != head.session_id:
+        return f"it belongs to the session {fields['session']!r}"
+    if fields["seq"] != head.seq + 1:
+        return f"entry {head.seq + 1} should stand here, not entry {fields['seq']}"
+    if fields["prev_hash"] != head.hash:
+        return "it does not follow the entry before"
+    if fields["ts"] < head.timestamp:
+        return f"it was made before the entry before, which is of {head.timestamp}"
+    if "clock" in fields and fields["ts"] != head.timestamp:
+        return "'clock' says that the time was taken from the entry before, and it was not"
+    if (head.seq == 0 or head.closed) and fields["type"] != AuditType.SESSION_STARTED:
+        return "a session begins with SESSION_STARTED, also when it was closed before"
+    return ""
+
+
+def _is_time(text: Any) -> bool:
+    if type(text) is not str or not _TIME.fullmatch(text):
+        return False
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _no_entry(line: bytes, why: str) -> CheckpointCorruptError:
+    return CheckpointCorruptError(f"a line is no audit entry here: {why}", place=place_of(line), hint=_HINT)

@@ -1,0 +1,55 @@
+"""Placeholders are keyed, stable, and known again."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.domain.errors import ConfigError
+from holdfast.domain.placeholders import Placeholders, is_placeholder, masked, redacted_paths, spans
+
+KEY = b"sixteen bytes or more"
+ONE = "[REDACTED:token:0123abcd]"
+
+
+@given(st.binary(max_size=50))
+def test_a_placeholder_is_eight_digits_of_an_hmac(secret: bytes) -> None:
+    made = Placeholders(KEY).make("api-key", secret)
+    assert made == f"[REDACTED:api-key:{hmac.new(KEY, secret, hashlib.sha256).hexdigest()[:8]}]"
+    assert is_placeholder(made)
+
+
+def test_a_short_key_is_refused() -> None:
+    with pytest.raises(ConfigError, match="15 bytes"):
+        Placeholders(b"x" * 15)
+
+
+def test_placeholders_are_found_and_blotted_out() -> None:
+    text = f"a {ONE}{ONE} [REDACTED:x:nothex!!] [REDACTED]"
+    assert [text[start:end] for start, end in spans(text)] == [ONE, ONE]
+    assert masked(text) == text.replace(ONE, "\x00" * len(ONE))
+    assert len(masked(text)) == len(text)
+    assert spans("nothing") == []
+    assert masked("nothing") == "nothing"
+
+
+@pytest.mark.parametrize(
+    "text", [f" {ONE}", f"{ONE}x", "[REDACTED:token:0123ABCD]", "[REDACTED::0123abcd]", ""]
+)
+def test_only_a_whole_placeholder_is_one(text: str) -> None:
+    assert not is_placeholder(text)
+
+
+def test_the_paths_of_what_was_hidden_can_be_read_off_a_restored_tree() -> None:
+    tree = {"a": [1, f"x {ONE}"], ONE: {"b": ONE.encode()}, "c": {"$hf": "tuple", "v": [ONE]}, "d": None}
+    assert redacted_paths(tree) == [[ONE], ["a", 1], [ONE, "b"], ["c", "v", 0]]
+    assert redacted_paths({"a": 1}) == []
+
+
+def test_the_form_is_the_documented_one() -> None:
+    assert re.fullmatch(r"\[REDACTED:[a-z0-9-]+:[0-9a-f]{8}\]", Placeholders(KEY).make("url-password", b"x"))
