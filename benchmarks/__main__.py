@@ -7,11 +7,18 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import chat, commits, restores, stores, writers
+from benchmarks import chat, commits, restores, stores, trail, writers
 from benchmarks.measure import Row, machine
 
 RESULTS = Path("build/bench/results.json")
-PARTS = {"commits": commits, "writers": writers, "chat": chat, "restores": restores, "stores": stores}
+PARTS = {
+    "commits": commits,
+    "writers": writers,
+    "chat": chat,
+    "restores": restores,
+    "stores": stores,
+    "trail": trail,
+}
 
 
 def main(names: list[str]) -> int:

@@ -14,6 +14,7 @@ from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.adapters.memory import MemoryStore
 from holdfast.application.aio import AsyncCheckpointService
 from holdfast.application.service import CheckpointService
+from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointWriteError,
@@ -170,16 +171,18 @@ def test_what_nobody_waits_for_is_decided_before_a_workflow_is_acquired_or_relea
     class Slow(FailingStore):
         def commit(self, commits: Sequence[Commit]) -> list[Exception | None]:
             gate.wait()
-            done.extend(f"commit under {commit.token}" for commit in commits)
+            done.extend(f"commit under {commit.token}" for commit in commits if commit.workflow_id)
             return super().commit(commits)
 
-        def acquire(self, workflow_id: str, owner: str, ttl_seconds: float) -> Lease:
+        def acquire(
+            self, workflow_id: str, owner: str, ttl_seconds: float, audit: Sequence[AuditEntry] = ()
+        ) -> Lease:
             done.append("acquire")
-            return super().acquire(workflow_id, owner, ttl_seconds)
+            return super().acquire(workflow_id, owner, ttl_seconds, audit)
 
-        def release(self, lease: Lease) -> None:
+        def release(self, lease: Lease, audit: Sequence[AuditEntry] = ()) -> None:
             done.append("release")
-            super().release(lease)
+            super().release(lease, audit)
 
     with make_service(Slow()) as service:
         for change in (

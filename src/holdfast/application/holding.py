@@ -1,0 +1,145 @@
+"""Legal holds: while one stands, nothing that it covers is pruned, deleted or erased, and who tries is told.
+
+A hold is a small file of the store. It is looked for when a removal begins: one that is placed while a
+removal is under way covers what comes after.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from holdfast.application.kit import Kit
+from holdfast.application.trailing import Trail
+from holdfast.domain.audit_type import AuditType
+from holdfast.domain.errors import CheckpointCorruptError, CheckpointNotFoundError, LegalHoldError
+from holdfast.domain.ids import check_id, check_workflow_id
+from holdfast.domain.time import timestamp_text
+from holdfast.ports import Store
+
+_FOLDER = "holds/"
+_ID_CHARS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What must stay, and why."""
+
+    id: str
+    #: Exactly one is named; neither: the whole store.
+    workflow_id: str | None
+    subject: str | None
+    reason: str
+    placed_by: str | None
+    placed_at: str
+
+    @property
+    def covers(self) -> str:
+        """What must stay, for people."""
+        return self.workflow_id or (f"subject {self.subject}" if self.subject else "the whole store")
+
+    def __str__(self) -> str:
+        return f"{self.id} on {self.covers}"
+
+
+class Holds:
+    """Places, releases and minds holds."""
+
+    def __init__(self, kit: Kit, trail: Trail) -> None:
+        self._kit = kit
+        self._trail = trail
+
+    def place(self, *, workflow_id: str | None = None, subject: str | None = None, reason: str) -> Hold:
+        """Keep a workflow, what is about a subject, or everything, until the hold is released.
+
+        Raises:
+            InvalidIdError: what is to be kept is no id, or no reason was given.
+        """
+        if workflow_id is not None:
+            check_workflow_id(workflow_id)
+        if subject is not None:
+            check_id("subject", subject)
+        check_id("reason", reason)
+        moment = timestamp_text(self._kit.clock.now())
+        name = self._kit.ids.new().replace("-", "")[-_ID_CHARS:]
+        hold = Hold(name, workflow_id, subject, reason, self._kit.actor, moment)
+        told = self._trail.told(AuditType.HOLD_PLACED, workflow_id=workflow_id, facts=_facts(hold))
+        self._trail.commit(told, {_FOLDER + hold.id: _encode(hold)}, {_FOLDER + hold.id: None})
+        return hold
+
+    def release(self, hold_id: str, *, reason: str) -> Hold:
+        """Let what a hold covers be removed again, unless another covers it.
+
+        Raises:
+            CheckpointNotFoundError: there is no such hold.
+        """
+        check_id("reason", reason)
+        found = [hold for hold in self.listing() if hold.id == hold_id]
+        if not found:
+            raise CheckpointNotFoundError(
+                "there is no such hold", place=hold_id, hint="See `holdfast hold list`."
+            )
+        [hold] = found
+        facts = {**_facts(hold), "reason": reason}
+        told = self._trail.told(AuditType.HOLD_RELEASED, workflow_id=hold.workflow_id, facts=facts)
+        self._trail.commit(told, {_FOLDER + hold.id: None}, {_FOLDER + hold.id: _encode(hold)})
+        return hold
+
+    def listing(self) -> list[Hold]:
+        """Tell the holds that stand, the oldest first."""
+        return standing(self._kit.store)
+
+    def check(self, *, workflow_id: str | None = None, subject: str | None = None) -> None:
+        """Refuse a removal that a hold stands against.
+
+        Raises:
+            LegalHoldError: there is one; says which.
+        """
+        for hold in self.listing():
+            covers_all = hold.workflow_id is None and hold.subject is None
+            is_named = (workflow_id is not None and hold.workflow_id == workflow_id) or (
+                subject is not None and hold.subject == subject
+            )
+            if covers_all or is_named:
+                raise LegalHoldError(
+                    f"a legal hold stands against it: {hold.reason}",
+                    place=str(hold),
+                    hint=f"Once it may go: `holdfast hold release {hold.id} --reason ...`.",
+                )
+
+    def stands_against(self, workflow_id: str) -> bool:
+        """Tell whether a workflow is held."""
+        try:
+            self.check(workflow_id=workflow_id)
+        except LegalHoldError:
+            return True
+        return False
+
+
+def standing(store: Store) -> list[Hold]:
+    """Tell the holds that stand in a store, the oldest first."""
+    found = ((name, store.file(name)) for name in store.files(_FOLDER))
+    holds = [_decode(name, data) for name, data in found if data is not None]
+    return sorted(holds, key=lambda hold: (hold.placed_at, hold.id))
+
+
+def _facts(hold: Hold) -> dict[str, int | str]:
+    """Name the hold and its reason; a subject is named in the hold alone, which can go."""
+    scope = "workflow" if hold.workflow_id else "subject" if hold.subject else "store"
+    return {"hold": hold.id, "scope": scope, "reason": hold.reason}
+
+
+def _encode(hold: Hold) -> bytes:
+    return json.dumps(asdict(hold), ensure_ascii=False).encode() + b"\n"
+
+
+def _decode(name: str, data: bytes) -> Hold:
+    try:
+        return Hold(**json.loads(data))
+    except (ValueError, TypeError):
+        # What cannot be read still stands: nothing may go because a hold was damaged.
+        raise CheckpointCorruptError(
+            "a legal hold cannot be read, so nothing may be removed",
+            place=name,
+            hint="Put the file right, or release it once you know what it covered.",
+        ) from None

@@ -1,0 +1,115 @@
+"""Data subjects: which workflows are about whom, so that a person can be given, or rid of, everything.
+
+What is about somebody is declared when it begins. The declaration is a small file of the store under a
+pseudonym; it is the only place that ties the pseudonym to a name, and it goes when the subject is erased.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass
+
+from holdfast.application.kit import Kit
+from holdfast.application.trailing import Trail
+from holdfast.domain.audit_type import AuditType
+from holdfast.domain.errors import CheckpointConflictError, CheckpointCorruptError
+from holdfast.domain.ids import check_id, check_workflow_id
+
+FOLDER = "keys/subjects/"
+SECRET = "keys/pseudonyms"
+_PSEUDONYM_CHARS = 32
+_SECRET_BYTES = 32
+_ATTEMPTS_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Somebody, and what is about them."""
+
+    pseudonym: str
+    name: str
+    workflows: tuple[str, ...]
+
+    @property
+    def file(self) -> str:
+        return FOLDER + self.pseudonym
+
+    def encode(self) -> bytes:
+        fields = {"subject": self.name, "workflows": list(self.workflows)}
+        return json.dumps(fields, ensure_ascii=False).encode() + b"\n"
+
+
+class Subjects:
+    """Remembers who is spoken of where."""
+
+    def __init__(self, kit: Kit, trail: Trail) -> None:
+        self._kit = kit
+        self._trail = trail
+
+    def declare(self, workflow_id: str, subject: str) -> str:
+        """Say that a workflow is about a person; answer the pseudonym under which the trail names them.
+
+        Declared once, it holds for everything the workflow records, before and after.
+        """
+        check_workflow_id(workflow_id)
+        check_id("subject", subject)
+        for _ in range(_ATTEMPTS_MAX):
+            known = self.known(subject)
+            if workflow_id in known.workflows:
+                return known.pseudonym
+            try:
+                self._add(known, workflow_id)
+            except CheckpointConflictError:
+                continue
+            return known.pseudonym
+        raise CheckpointConflictError("others declare the same subject without pause", place=workflow_id)
+
+    def known(self, subject: str) -> Subject:
+        """Tell what was declared about a person; nothing where nobody declared anything."""
+        pseudonym = self.pseudonym(subject)
+        data = self._kit.store.file(FOLDER + pseudonym)
+        return Subject(pseudonym, subject, ()) if data is None else _decode(pseudonym, data)
+
+    def of(self, workflow_id: str) -> list[Subject]:
+        """Tell everybody whom a workflow is about."""
+        return [subject for subject in self.listing() if workflow_id in subject.workflows]
+
+    def listing(self) -> list[Subject]:
+        """Tell everybody who was declared."""
+        store = self._kit.store
+        found = ((name, store.file(name)) for name in store.files(FOLDER))
+        return [_decode(name.removeprefix(FOLDER), data) for name, data in found if data is not None]
+
+    def pseudonym(self, subject: str) -> str:
+        """Name a person so that only who has the store's secret can tell who it is."""
+        secret = self._kit.store.file(SECRET) or self._make_secret()
+        return hmac.new(secret, subject.encode(), hashlib.sha256).hexdigest()[:_PSEUDONYM_CHARS]
+
+    def _add(self, known: Subject, workflow_id: str) -> None:
+        before = known.encode() if known.workflows else None
+        grown = Subject(known.pseudonym, known.name, (*known.workflows, workflow_id))
+        facts = {"subject": known.pseudonym}
+        told = self._trail.told(AuditType.SUBJECT_DECLARED, workflow_id=workflow_id, facts=facts)
+        self._trail.commit(told, {grown.file: grown.encode()}, {grown.file: before})
+
+    def _make_secret(self) -> bytes:
+        # If somebody else is faster, theirs is the secret.
+        with suppress(CheckpointConflictError):
+            self._trail.commit((), {SECRET: secrets.token_bytes(_SECRET_BYTES)}, {SECRET: None})
+        secret = self._kit.store.file(SECRET)
+        assert secret is not None
+        return secret
+
+
+def _decode(pseudonym: str, data: bytes) -> Subject:
+    try:
+        fields = json.loads(data)
+        return Subject(pseudonym, fields["subject"], tuple(fields["workflows"]))
+    except (ValueError, TypeError, KeyError):
+        raise CheckpointCorruptError(
+            "what was declared about a subject cannot be read", place=FOLDER + pseudonym
+        ) from None

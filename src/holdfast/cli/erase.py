@@ -1,0 +1,61 @@
+"""`holdfast erase`: what a workflow recorded, or what is about a person, goes for ever."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from holdfast.cli.asking import confirm
+from holdfast.cli.group import Call, StoreCommand
+from holdfast.cli.opening import find_workflow, reading, writing
+from holdfast.cli.output import counted, safe, size_text
+
+if TYPE_CHECKING:
+    from holdfast.application.erasing import Erased
+
+
+@click.command("erase", cls=StoreCommand)
+@click.option("--subject", metavar="NAME", help="Erase everything that is about this person.")
+@click.option("--workflow", metavar="WORKFLOW", help="Erase what this workflow recorded.")
+@click.option("--reason", metavar="TEXT", required=True, help="Why; it stays in the trail, so name nobody.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def command(call: Call, subject: str | None, workflow: str | None, reason: str, yes: bool) -> None:
+    """Erase a workflow's or a person's data for ever.
+
+    In an encrypted store the key is destroyed, elsewhere the bytes go. The
+    trail tells of it, and every proof stays valid. A legal hold prevents it.
+
+    \b
+    Example:
+      holdfast erase --subject alice@example.com --reason "request 17" --yes
+    """
+    if bool(subject) == bool(workflow):
+        raise click.UsageError("give either --subject or --workflow")
+    if workflow:
+        with reading(call) as kit:
+            find_workflow(kit, workflow)
+    confirm(call.output, f"Erase {workflow or subject} for ever?", yes=yes)
+    with writing(call) as service:
+        if workflow:
+            done = service.erasure.workflow(workflow, reason=reason)
+        else:
+            done = service.erasure.subject(subject or "", reason=reason)
+    _print(call, done)
+
+
+def _print(call: Call, done: Erased) -> None:
+    if call.output.as_json:
+        call.output.data(asdict(done))
+        return
+    parts = [counted(len(done.workflows), "workflow"), counted(done.payloads, "audit payload")]
+    if done.keys:
+        parts.append(f"{counted(done.keys, 'key')} destroyed")
+    if done.freed_bytes:
+        parts.append(f"{size_text(done.freed_bytes)} freed")
+    call.output.line(f"Erased: {', '.join(parts)}")
+    for workflow_id in done.kept_workflows:
+        call.output.note(
+            f"left: {safe(workflow_id)} is about others too; erase it with --workflow if it shall go"
+        )

@@ -1,0 +1,146 @@
+"""What is erased is gone from every byte, everything else is as it was, and every proof still holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast import bootstrap
+from holdfast.application.service import CheckpointService
+from holdfast.domain.audit_type import AuditType
+from holdfast.domain.errors import CheckpointNotFoundError, InvalidIdError, LegalHoldError
+from holdfast.domain.log_check import LogSource, Trust, verify_log
+from holdfast.domain.trail import decode_entry
+
+MARK = "the-words-of-alice"
+
+
+def open_store(url: str) -> CheckpointService:
+    return bootstrap.open(url, session="s-1", actor="ann", retain=False, background=False)
+
+
+@pytest.fixture(params=["memory", "file", "sqlite"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return {"memory": "memory:", "file": f"{tmp_path}/store", "sqlite": f"sqlite:{tmp_path}/store.db"}[
+        request.param
+    ]
+
+
+def fill(service: CheckpointService, workflow_id: str, words: str) -> None:
+    for n in range(4):
+        service.create_checkpoint(workflow_id, {"n": n, "said": f"{words} {n}", "long": words * 2000})
+    service.append_event(workflow_id, "SAID", {"words": words})
+    service.record_decision(workflow_id, f"believe {words}", rationale=words)
+
+
+def contents(service: CheckpointService, workflow_id: str) -> list[object]:
+    """Take everything that is kept of a workflow."""
+    store = service._engine.kit.store
+    entries = list(store.entries(workflow_id))
+    records = list(store.records(workflow_id, 1, entries[-1].sequence))
+    trail = [line for line in store.leaves() if f'"workflow":"{workflow_id}"'.encode() in line]
+    payloads = [store.payload("s-1", decode_entry(line, None).seq) for line in trail]
+    return [entries, records, list(store.events(workflow_id)), trail, payloads]
+
+
+def check_log(service: CheckpointService) -> int:
+    """Verify the whole log; answer how many payloads are gone."""
+    store = service._engine.kit.store
+    source = LogSource(store.leaves(), store.waiting(), read_payload=store.payload)
+    report = verify_log(source, Trust(lambda *signed: False))
+    assert report.faults == ()
+    return report.erased
+
+
+def test_an_erased_workflow_is_gone_and_its_neighbour_untouched(url: str) -> None:
+    with open_store(url) as service:
+        fill(service, "W", MARK)
+        fill(service, "V", "the words of bob")
+        before, trail = contents(service, "V"), list(service._engine.kit.store.leaves())
+        done = service.erasure.workflow("W", reason="request 17")
+        assert (done.workflows, done.payloads) == (("W",), 1)
+        assert service.load_latest("W") is None
+        assert MARK not in str(service.events("W"))
+        assert contents(service, "V") == before
+        assert list(service._engine.kit.store.leaves())[: len(trail)] == trail
+        assert check_log(service) == 1
+        told = [decode_entry(line, None) for line in service._engine.kit.store.leaves()]
+        [erased] = [entry for entry in told if entry.type == AuditType.DATA_ERASED]
+        assert erased.facts["reason"] == "request 17"
+        assert erased.workflow_id == "W"
+        assert service.erasure.workflow("W", reason="again").workflows == ("W",)
+        assert [finding for finding in service._engine.kit.store.check() if finding.harm] == []
+        service.create_checkpoint("W", {"n": "new"})
+        assert service.load_latest("W").context == {"n": "new"}
+
+
+def test_not_one_byte_of_what_was_erased_is_left_on_the_disk(url: str, tmp_path: Path) -> None:
+    if url == "memory:":
+        return
+    with open_store(url) as service:
+        fill(service, "W", MARK)
+        assert found(tmp_path), "the search would find it"
+        service.erasure.workflow("W", reason="request 17")
+        assert found(tmp_path) == []
+    assert found(tmp_path) == []
+
+
+def found(folder: Path) -> list[str]:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path.name for path in files if MARK.encode() in path.read_bytes()]
+
+
+def test_a_person_is_erased_with_every_workflow_that_is_about_nobody_else(url: str) -> None:
+    with open_store(url) as service:
+        for workflow_id in ("W", "V", "U"):
+            fill(service, workflow_id, MARK)
+        for workflow_id, subject in (("W", "alice"), ("V", "alice"), ("V", "bob"), ("U", "bob")):
+            service.subjects.declare(workflow_id, subject)
+        before = contents(service, "U")
+        done = service.erasure.subject("alice", reason="request 18")
+        assert (done.workflows, done.kept_workflows) == (("W",), ("V",))
+        assert service.load_latest("W") is None
+        assert service.load_latest("V") is not None
+        assert contents(service, "U") == before
+        assert service.subjects.known("alice").workflows == ()
+        assert [subject.name for subject in service.subjects.listing()] == ["bob"]
+        check_log(service)
+        with pytest.raises(CheckpointNotFoundError, match="nothing is known"):
+            service.erasure.subject("alice", reason="again")
+
+
+def test_a_legal_hold_stops_an_erasure_before_anything_is_done(url: str) -> None:
+    with open_store(url) as service:
+        fill(service, "W", MARK)
+        service.subjects.declare("W", "alice")
+        by_workflow = service.holds.place(workflow_id="W", reason="case 4")
+        for erase in (
+            lambda: service.erasure.workflow("W", reason="r"),
+            lambda: service.erasure.subject("alice", reason="r"),
+        ):
+            with pytest.raises(LegalHoldError, match="case 4"):
+                erase()
+        service.holds.release(by_workflow.id, reason="closed")
+        service.holds.place(subject="alice", reason="case 5")
+        with pytest.raises(LegalHoldError, match="case 5"):
+            service.erasure.subject("alice", reason="r")
+        assert service.load_latest("W") is not None
+        assert len(service.events("W")) == 6
+
+
+def test_what_is_not_there_cannot_be_erased_and_a_reason_is_asked_for(url: str) -> None:
+    with open_store(url) as service:
+        with pytest.raises(CheckpointNotFoundError, match="no such workflow"):
+            service.erasure.workflow("W", reason="r")
+        fill(service, "W", MARK)
+        with pytest.raises(InvalidIdError):
+            service.erasure.workflow("W", reason="")
+
+
+def test_a_workflow_of_events_alone_is_erased_too(url: str) -> None:
+    with open_store(url) as service:
+        service.append_event("W", "SAID", {"words": MARK})
+        service.erasure.workflow("W", reason="request 19")
+        assert MARK not in str(service.events("W"))
+        check_log(service)

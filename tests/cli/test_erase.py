@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast import bootstrap
+from holdfast.cli.exits import Exit
+from tests.cli.conftest import Run, fill
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    fill(tmp_path / "store", retain=False)
+    with bootstrap.open(str(tmp_path / "store")) as service:
+        service.subjects.declare("WF-1", "ann@example.com")
+        service.subjects.declare("WF-2", "ann@example.com")
+        service.subjects.declare("WF-2", "bob")
+    return tmp_path / "store"
+
+
+def test_a_workflow_is_erased_and_the_rest_stays(run: Run, place: Path):
+    done = run("erase", "--workflow", "WF-1", "--reason", "request 17", "--yes", "--store", place)
+    assert done.exit_code == 0
+    assert done.out.startswith("Erased: 1 workflow, ")
+    assert run("show", "WF-1", "--store", place).exit_code == Exit.NOT_FOUND
+    assert run("show", "WF-2", "--store", place).exit_code == 0
+    assert run("audit", "verify", "--store", place).exit_code == 0
+
+
+def test_a_person_is_erased_and_what_is_shared_is_told(run: Run, place: Path):
+    done = run("erase", "--subject", "ann@example.com", "--reason", "r", "--yes", "--store", place)
+    assert done.exit_code == 0
+    assert "left: WF-2 is about others too" in done.err
+    again = run("erase", "--subject", "ann@example.com", "--reason", "r", "--yes", "--json", "--store", place)
+    assert again.exit_code == Exit.NOT_FOUND
+    assert "ann" not in again.err
+
+
+def test_programs_are_told_what_was_done(run: Run, place: Path):
+    done = run("erase", "--workflow", "WF-1", "--reason", "r", "--yes", "--json", "--store", place).data
+    assert (done["workflows"], done["payloads"]) == (["WF-1"], 1)
+
+
+def test_without_yes_and_without_a_terminal_it_is_refused(run: Run, place: Path):
+    result = run("erase", "--workflow", "WF-1", "--reason", "r", "--store", place)
+    assert result.exit_code == Exit.REFUSED
+    assert "to erase WF-1 for ever needs --yes" in result.err
+    assert run("show", "WF-1", "--store", place).exit_code == 0
+
+
+def test_what_to_erase_must_be_said_once(run: Run, place: Path):
+    assert run("erase", "--reason", "r", "--store", place).exit_code == Exit.USAGE
+    both = ("erase", "--workflow", "WF-1", "--subject", "ann", "--reason", "r", "--store", place)
+    assert run(*both).exit_code == Exit.USAGE
+    assert run("erase", "--workflow", "WF-1", "--store", place).exit_code == Exit.USAGE
+    assert run("erase", "--workflow", "WF-9", "--reason", "r", "--yes", "--store", place).exit_code == 4
