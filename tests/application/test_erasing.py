@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from holdfast import bootstrap
 from holdfast.application.service import CheckpointService
 from holdfast.domain.audit_type import AuditType
-from holdfast.domain.errors import CheckpointNotFoundError, InvalidIdError, LegalHoldError
+from holdfast.domain.errors import (
+    CheckpointNotFoundError,
+    InvalidIdError,
+    KeyDestroyedError,
+    LegalHoldError,
+)
 from holdfast.domain.log_check import LogSource, Trust, verify_log
+from holdfast.domain.personal import Erased, Personal
 from holdfast.domain.trail import decode_entry
 
 MARK = "the-words-of-alice"
@@ -34,7 +42,7 @@ def fill(service: CheckpointService, workflow_id: str, words: str) -> None:
     service.record_decision(workflow_id, f"believe {words}", rationale=words)
 
 
-def contents(service: CheckpointService, workflow_id: str) -> list[object]:
+def contents(service: CheckpointService, workflow_id: str) -> list[Any]:
     """Take everything that is kept of a workflow."""
     store = service._engine.kit.store
     entries = list(store.entries(workflow_id))
@@ -66,13 +74,13 @@ def test_an_erased_workflow_is_gone_and_its_neighbour_untouched(url: str) -> Non
         assert list(service._engine.kit.store.leaves())[: len(trail)] == trail
         assert check_log(service) == 1
         told = [decode_entry(line, None) for line in service._engine.kit.store.leaves()]
-        [erased] = [entry for entry in told if entry.type == AuditType.DATA_ERASED]
-        assert erased.facts["reason"] == "request 17"
-        assert erased.workflow_id == "W"
+        erased, whole = (entry for entry in told if entry.type == AuditType.DATA_ERASED)
+        assert erased.facts["reason"] == whole.facts["reason"] == "request 17"
+        assert (erased.workflow_id, whole.facts["payloads"]) == ("W", 1)
         assert service.erasure.workflow("W", reason="again").workflows == ("W",)
         assert [finding for finding in service._engine.kit.store.check() if finding.harm] == []
         service.create_checkpoint("W", {"n": "new"})
-        assert service.load_latest("W").context == {"n": "new"}
+        assert service.restore_checkpoint("W@latest").context == {"n": "new"}
 
 
 def test_not_one_byte_of_what_was_erased_is_left_on_the_disk(url: str, tmp_path: Path) -> None:
@@ -144,3 +152,57 @@ def test_a_workflow_of_events_alone_is_erased_too(url: str) -> None:
         service.erasure.workflow("W", reason="request 19")
         assert MARK not in str(service.events("W"))
         check_log(service)
+
+
+@pytest.fixture
+def sealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CheckpointService]:
+    """A service over an encrypted store with workflows about alice, about bob, and about both."""
+    monkeypatch.setenv("TEST_KEY", "00" * 32)
+    url = f"{tmp_path}/sealed"
+    settings = {"encrypt": True, "encryption_key": "env:TEST_KEY", "retain": False, "background": False}
+    with bootstrap.open(url, session="s-1", **settings) as service:
+        for workflow_id, about in (("W", "alice"), ("V", "alice"), ("V", "bob"), ("U", "bob")):
+            fill(service, workflow_id, MARK)
+            service.subjects.declare(workflow_id, about)
+        service.create_checkpoint("U", {"note": Personal("alice", MARK), "other": Personal("bob", MARK)})
+        yield service
+
+
+def stored(service: CheckpointService) -> list[Any]:
+    """Take every stored byte that is not a key."""
+    return [contents(service, workflow_id) for workflow_id in ("W", "V", "U")]
+
+
+def test_destroying_a_key_erases_a_workflow_and_changes_no_stored_byte(sealed: CheckpointService) -> None:
+    before, trail = stored(sealed), list(sealed._engine.kit.store.leaves())
+    done = sealed.erasure.workflow("W", reason="request 20")
+    assert (done.workflows, done.keys) == (("W",), 1)
+    assert stored(sealed)[1:] == before[1:]
+    assert list(sealed._engine.kit.store.records("W", 1, 4)) == before[0][1]
+    assert list(sealed._engine.kit.store.leaves())[: len(trail)] == trail
+    for read in (lambda: sealed.load_latest("W"), lambda: sealed.restore_checkpoint("W@1")):
+        with pytest.raises(KeyDestroyedError):
+            read()
+    assert sealed.load_latest("V") is not None
+    check_log(sealed)
+
+
+def test_a_person_is_erased_wherever_they_were_sealed(sealed: CheckpointService) -> None:
+    done = sealed.erasure.subject("alice", reason="request 21")
+    assert (done.workflows, done.kept_workflows, done.keys) == (("W",), ("V",), 2)
+    with pytest.raises(KeyDestroyedError):
+        sealed.load_latest("W")
+    state = sealed.restore_checkpoint("U@latest")
+    assert isinstance(state.context["note"], Erased)
+    assert state.context["other"] == Personal("bob", MARK)
+    assert [subject.name for subject in sealed.subjects.listing()] == ["bob"]
+    check_log(sealed)
+    with pytest.raises(CheckpointNotFoundError, match="nothing is known"):
+        sealed.erasure.subject("alice", reason="again")
+
+
+def test_who_is_spoken_of_cannot_be_read_without_the_key(sealed: CheckpointService, tmp_path: Path) -> None:
+    sealed.holds.place(subject="alice", reason="claim")
+    files = [path for path in (tmp_path / "sealed").rglob("*") if path.is_file()]
+    assert not [path.name for path in files if b"alice" in path.read_bytes()]
+    assert not found(tmp_path)

@@ -42,7 +42,7 @@ def test_a_hold_covers_one_thing_only(run: Run, place: Path):
     assert run(*both).exit_code == Exit.USAGE
     unknown = run("hold", "place", "--workflow", "WF-9", "--reason", "r", "--store", place)
     assert unknown.exit_code == Exit.NOT_FOUND
-    assert "subject ann" in run("hold", "place", "--subject", "ann", "--reason", "r", "--store", place).out
+    assert "on subject " in run("hold", "place", "--subject", "ann", "--reason", "r", "--store", place).out
     assert "the whole store" in run("hold", "place", "--reason", "r", "--store", place).out
 
 

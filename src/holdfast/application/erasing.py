@@ -7,30 +7,31 @@ commitments in the trail. Either way the trail tells that it was done, when, by 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from holdfast.application.holding import Holds
+from holdfast.application.keyring import Destruction, Keyring
 from holdfast.application.kit import Kit
-from holdfast.application.retain import plan_erasure
-from holdfast.application.subjects import Subject, Subjects
+from holdfast.application.retain import Plan, plan_erasure
+from holdfast.application.subjects import Subjects
 from holdfast.application.trailing import Trail
 from holdfast.application.writer import Writer
-from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import CheckpointNotFoundError
 from holdfast.domain.ids import check_id, check_workflow_id
+from holdfast.domain.keyring_file import subject_scope, workflow_scope
 from holdfast.domain.trail import decode_entry
 
 
 @dataclass(frozen=True, slots=True)
-class Erased:
+class ErasureResult:
     """What an erasure did.
 
     Attributes:
         workflows: whose states and events are gone.
         kept_workflows: also about the subject, but about others too: these were left.
-        payloads: payloads of audit entries that are gone.
+        payloads: payloads of audit entries whose bytes are gone.
         keys: keys that were destroyed.
         freed_bytes: given back, where bytes went.
     """
@@ -52,7 +53,7 @@ class Eraser:
         self._holds = holds
         self._subjects = subjects
 
-    def workflow(self, workflow_id: str, *, reason: str) -> Erased:
+    def workflow(self, workflow_id: str, *, reason: str) -> ErasureResult:
         """Erase everything a workflow recorded; its name, times and hashes stay. May be repeated.
 
         Raises:
@@ -64,9 +65,12 @@ class Eraser:
         if not self._kit.store.head(workflow_id).event_seq:
             raise CheckpointNotFoundError("there is no such workflow", place=workflow_id)
         self._check_holds([workflow_id])
-        return self._workflow(workflow_id, {"scope": "workflow", "reason": reason})
+        facts: dict[str, int | str] = {"scope": "workflow", "reason": reason}
+        if self._kit.vault is None:
+            return self._remove([workflow_id], facts)
+        return self._destroy(self._kit.vault.keyring, [workflow_id], facts)
 
-    def subject(self, subject: str, *, reason: str) -> Erased:
+    def subject(self, subject: str, *, reason: str) -> ErasureResult:
         """Erase everything that was declared to be about a person, and everything sealed for them.
 
         A workflow that is about others too is left, and told: erase it by its name if it shall go.
@@ -78,54 +82,89 @@ class Eraser:
         check_id("subject", subject)
         check_id("reason", reason)
         known = self._subjects.known(subject)
-        alone, shared = self._divided(known)
+        alone, shared = self._subjects.divided(known)
         self._check_holds(alone, subject)
-        if not known.workflows:
-            raise CheckpointNotFoundError("nothing is known about such a subject", place=known.pseudonym)
         facts: dict[str, int | str] = {"scope": "subject", "subject": known.pseudonym, "reason": reason}
-        done = [self._workflow(workflow_id, facts) for workflow_id in alone]
-        told = self._trail.told(AuditType.DATA_ERASED, facts={**facts, "workflows": len(done)})
-        self._trail.commit(told, {known.file: None})
-        return Erased(
-            tuple(alone),
-            tuple(shared),
-            sum(each.payloads for each in done),
-            sum(each.keys for each in done),
-            sum(each.freed_bytes for each in done),
-        )
+        kept = tuple(shared)
+        declared: dict[str, bytes | None] = {known.file: None} if known.workflows else {}
+        if self._kit.vault is not None:
+            keyring = self._kit.vault.keyring
+            sealed = keyring.destruction(subject_scope(subject))
+            if sealed is None and not declared:
+                raise _unknown(known.pseudonym)
+            return self._destroy(keyring, alone, facts, [sealed] if sealed else [], declared, kept)
+        if not declared:
+            raise _unknown(known.pseudonym)
+        return self._remove(alone, facts, declared, kept)
 
-    def _workflow(self, workflow_id: str, facts: dict[str, int | str]) -> Erased:
-        payloads = tuple(self._payloads(workflow_id))
-        facts = {**facts, "payloads": len(payloads)}
-        told = self._trail.told(AuditType.DATA_ERASED, workflow_id=workflow_id, facts=facts)
-        removed = self._writer.remove(workflow_id, lambda: plan_erasure(self._kit, workflow_id), told)
-        self._trail.commit((), {}, erased=payloads)
+    def _remove(
+        self,
+        workflow_ids: Sequence[str],
+        facts: dict[str, int | str],
+        declared: dict[str, bytes | None] | None = None,
+        kept: tuple[str, ...] = (),
+    ) -> ErasureResult:
+        """Remove the bytes; the declaration goes last, so that what was interrupted can be repeated."""
+        freed_bytes = 0
+        payloads: list[tuple[str, int]] = []
+        for workflow_id in workflow_ids:
+            told = self._trail.told(AuditType.DATA_ERASED, workflow_id=workflow_id, facts=facts)
+            removed = self._writer.remove(workflow_id, self._planning(workflow_id), told)
+            freed_bytes += removed.freed_bytes
+            payloads += self._payloads(workflow_id)
+        counts: dict[str, int | str] = {"workflows": len(workflow_ids), "payloads": len(payloads)}
+        told = self._trail.told(AuditType.DATA_ERASED, facts={**facts, **counts})
+        self._trail.commit(told, declared or {}, erased=tuple(payloads))
         # Journals and free pages must not keep what was erased.
         self._kit.store.settle()
-        return Erased((workflow_id,), payloads=len(payloads), freed_bytes=removed.freed_bytes)
+        return ErasureResult(tuple(workflow_ids), kept, len(payloads), 0, freed_bytes)
+
+    def _destroy(
+        self,
+        keyring: Keyring,
+        workflow_ids: Sequence[str],
+        facts: dict[str, int | str],
+        going: Sequence[Destruction] = (),
+        declared: dict[str, bytes | None] | None = None,
+        kept: tuple[str, ...] = (),
+    ) -> ErasureResult:
+        """Destroy keys, all in one commit, and forget them."""
+        found = [keyring.destruction(workflow_scope(workflow_id)) for workflow_id in workflow_ids]
+        keys = [*going, *(one for one in found if one is not None)]
+        files: dict[str, bytes | None] = dict(declared or {})
+        expected: dict[str, bytes | None] = {}
+        for key in keys:
+            files |= key.files
+            expected |= key.expected_files
+        named = workflow_ids[0] if facts["scope"] == "workflow" else None
+        counts: dict[str, int | str] = {"workflows": len(workflow_ids), "keys": len(keys)}
+        told = self._trail.told(AuditType.DATA_ERASED, workflow_id=named, facts={**facts, **counts})
+        self._trail.commit(told, files, expected)
+        for key in keys:
+            keyring.forget(key.key_id)
+        for workflow_id in workflow_ids:
+            self._writer.forget(workflow_id)
+        self._kit.store.settle()
+        return ErasureResult(tuple(workflow_ids), kept, 0, len(keys))
+
+    def _planning(self, workflow_id: str) -> Callable[[], Plan]:
+        return lambda: plan_erasure(self._kit, workflow_id)
 
     def _payloads(self, workflow_id: str) -> Iterator[tuple[str, int]]:
         """Find the payloads that tell of a workflow, in every session."""
         store = self._kit.store
         for session_id in store.sessions():
-            for entry in map(_decode, store.trail(session_id)):
+            for line in store.trail(session_id):
+                entry = decode_entry(line, None)
                 if entry.workflow_id == workflow_id and entry.payload:
                     yield session_id, entry.seq
 
-    def _divided(self, known: Subject) -> tuple[list[str], list[str]]:
-        """Tell the workflows that are about one person from those that are about others too."""
-        others = [subject for subject in self._subjects.listing() if subject.pseudonym != known.pseudonym]
-        taken = {workflow_id for subject in others for workflow_id in subject.workflows}
-        alone = [workflow_id for workflow_id in known.workflows if workflow_id not in taken]
-        return alone, [workflow_id for workflow_id in known.workflows if workflow_id in taken]
-
-    def _check_holds(self, workflow_ids: list[str], subject: str | None = None) -> None:
-        for workflow_id in workflow_ids:
-            with self._trail.refusals(workflow_id):
-                self._holds.check(workflow_id=workflow_id, subject=subject)
-        with self._trail.refusals(""):
+    def _check_holds(self, workflow_ids: Sequence[str], subject: str | None = None) -> None:
+        with self._trail.refusals(workflow_ids[0] if workflow_ids else ""):
             self._holds.check(subject=subject)
+            for workflow_id in workflow_ids:
+                self._holds.check(workflow_id=workflow_id)
 
 
-def _decode(line: bytes) -> AuditEntry:
-    return decode_entry(line, None)
+def _unknown(pseudonym: str) -> CheckpointNotFoundError:
+    return CheckpointNotFoundError("nothing is known about such a subject", place=pseudonym)

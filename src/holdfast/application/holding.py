@@ -10,6 +10,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from holdfast.application.kit import Kit
+from holdfast.application.subjects import Subjects
 from holdfast.application.trailing import Trail
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointNotFoundError, LegalHoldError
@@ -26,7 +27,7 @@ class Hold:
     """What must stay, and why."""
 
     id: str
-    #: Exactly one is named; neither: the whole store.
+    #: One is named, a person by the pseudonym; neither: the whole store.
     workflow_id: str | None
     subject: str | None
     reason: str
@@ -45,9 +46,10 @@ class Hold:
 class Holds:
     """Places, releases and minds holds."""
 
-    def __init__(self, kit: Kit, trail: Trail) -> None:
+    def __init__(self, kit: Kit, trail: Trail, subjects: Subjects) -> None:
         self._kit = kit
         self._trail = trail
+        self._subjects = subjects
 
     def place(self, *, workflow_id: str | None = None, subject: str | None = None, reason: str) -> Hold:
         """Keep a workflow, what is about a subject, or everything, until the hold is released.
@@ -58,8 +60,11 @@ class Holds:
         if workflow_id is not None:
             check_workflow_id(workflow_id)
         if subject is not None:
-            check_id("subject", subject)
+            subject = self._subjects.pseudonym(check_id("subject", subject))
         check_id("reason", reason)
+        if self._kit.redactor is not None:
+            self._kit.redactor.check_names(workflow_id=workflow_id)
+            reason = self._kit.redactor.text(reason)
         moment = timestamp_text(self._kit.clock.now())
         name = self._kit.ids.new().replace("-", "")[-_ID_CHARS:]
         hold = Hold(name, workflow_id, subject, reason, self._kit.actor, moment)
@@ -95,7 +100,10 @@ class Holds:
         Raises:
             LegalHoldError: there is one; says which.
         """
-        for hold in self.listing():
+        holds = self.listing()
+        if holds and subject is not None:
+            subject = self._subjects.pseudonym(subject)
+        for hold in holds:
             covers_all = hold.workflow_id is None and hold.subject is None
             is_named = (workflow_id is not None and hold.workflow_id == workflow_id) or (
                 subject is not None and hold.subject == subject
@@ -124,7 +132,7 @@ def standing(store: Store) -> list[Hold]:
 
 
 def _facts(hold: Hold) -> dict[str, int | str]:
-    """Name the hold and its reason; a subject is named in the hold alone, which can go."""
+    """Name the hold and its reason."""
     scope = "workflow" if hold.workflow_id else "subject" if hold.subject else "store"
     return {"hold": hold.id, "scope": scope, "reason": hold.reason}
 

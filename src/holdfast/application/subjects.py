@@ -38,10 +38,6 @@ class Subject:
     def file(self) -> str:
         return FOLDER + self.pseudonym
 
-    def encode(self) -> bytes:
-        fields = {"subject": self.name, "workflows": list(self.workflows)}
-        return json.dumps(fields, ensure_ascii=False).encode() + b"\n"
-
 
 class Subjects:
     """Remembers who is spoken of where."""
@@ -72,29 +68,38 @@ class Subjects:
         """Tell what was declared about a person; nothing where nobody declared anything."""
         pseudonym = self.pseudonym(subject)
         data = self._kit.store.file(FOLDER + pseudonym)
-        return Subject(pseudonym, subject, ()) if data is None else _decode(pseudonym, data)
+        return Subject(pseudonym, subject, ()) if data is None else self._decode(pseudonym, data)
 
     def of(self, workflow_id: str) -> list[Subject]:
         """Tell everybody whom a workflow is about."""
         return [subject for subject in self.listing() if workflow_id in subject.workflows]
 
+    def divided(self, known: Subject) -> tuple[list[str], list[str]]:
+        """Tell the workflows that are about one person from those that are about others too."""
+        others = [subject for subject in self.listing() if subject.pseudonym != known.pseudonym]
+        taken = {workflow_id for subject in others for workflow_id in subject.workflows}
+        alone = [workflow_id for workflow_id in known.workflows if workflow_id not in taken]
+        return alone, [workflow_id for workflow_id in known.workflows if workflow_id in taken]
+
     def listing(self) -> list[Subject]:
         """Tell everybody who was declared."""
         store = self._kit.store
         found = ((name, store.file(name)) for name in store.files(FOLDER))
-        return [_decode(name.removeprefix(FOLDER), data) for name, data in found if data is not None]
+        return [self._decode(name.removeprefix(FOLDER), data) for name, data in found if data is not None]
 
     def pseudonym(self, subject: str) -> str:
         """Name a person so that only who has the store's secret can tell who it is."""
+        if self._kit.vault is not None:
+            return self._kit.vault.keyring.pseudonym(subject)
         secret = self._kit.store.file(SECRET) or self._make_secret()
         return hmac.new(secret, subject.encode(), hashlib.sha256).hexdigest()[:_PSEUDONYM_CHARS]
 
     def _add(self, known: Subject, workflow_id: str) -> None:
-        before = known.encode() if known.workflows else None
+        before = self._encode(known) if known.workflows else None
         grown = Subject(known.pseudonym, known.name, (*known.workflows, workflow_id))
         facts = {"subject": known.pseudonym}
         told = self._trail.told(AuditType.SUBJECT_DECLARED, workflow_id=workflow_id, facts=facts)
-        self._trail.commit(told, {grown.file: grown.encode()}, {grown.file: before})
+        self._trail.commit(told, {grown.file: self._encode(grown)}, {grown.file: before})
 
     def _make_secret(self) -> bytes:
         # If somebody else is faster, theirs is the secret.
@@ -104,12 +109,23 @@ class Subjects:
         assert secret is not None
         return secret
 
+    def _encode(self, subject: Subject) -> bytes:
+        """Write a declaration; in an encrypted store it is sealed with the person's own key."""
+        fields = {"subject": subject.name, "workflows": list(subject.workflows)}
+        data = json.dumps(fields, ensure_ascii=False).encode()
+        if self._kit.vault is not None:
+            key_id, text = self._kit.vault.seal_personal(subject.name, data)
+            data = json.dumps({"key": key_id, "sealed": text}).encode()
+        return data + b"\n"
 
-def _decode(pseudonym: str, data: bytes) -> Subject:
-    try:
-        fields = json.loads(data)
-        return Subject(pseudonym, fields["subject"], tuple(fields["workflows"]))
-    except (ValueError, TypeError, KeyError):
-        raise CheckpointCorruptError(
-            "what was declared about a subject cannot be read", place=FOLDER + pseudonym
-        ) from None
+    def _decode(self, pseudonym: str, data: bytes) -> Subject:
+        try:
+            fields = json.loads(data)
+            if self._kit.vault is not None:
+                opened = self._kit.vault.open_personal(fields["key"], fields["sealed"])
+                fields = {"subject": "", "workflows": []} if opened is None else json.loads(opened[1])
+            return Subject(pseudonym, fields["subject"], tuple(fields["workflows"]))
+        except (ValueError, TypeError, KeyError):
+            raise CheckpointCorruptError(
+                "what was declared about a subject cannot be read", place=FOLDER + pseudonym
+            ) from None

@@ -13,7 +13,7 @@ from holdfast.cli.opening import find_workflow, reading, writing
 from holdfast.cli.output import counted, safe, size_text
 
 if TYPE_CHECKING:
-    from holdfast.application.erasing import Erased
+    from holdfast.application.erasing import ErasureResult
 
 
 @click.command("erase", cls=StoreCommand)
@@ -45,7 +45,7 @@ def command(call: Call, subject: str | None, workflow: str | None, reason: str, 
     _print(call, done)
 
 
-def _print(call: Call, done: Erased) -> None:
+def _print(call: Call, done: ErasureResult) -> None:
     if call.output.as_json:
         call.output.data(asdict(done))
         return
