@@ -12,13 +12,37 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from holdfast import bootstrap
+from holdfast.cli import group
 from holdfast.cli.main import main
 from holdfast.domain.state import WorkflowState
 
 NOBODY = 65534
+
+
+def load(name: str) -> click.Command:
+    """Load a command by its name, that of its group before it."""
+    found: click.Command | None = group.holdfast
+    for word in name.split():
+        assert isinstance(found, click.Group)
+        found = found.get_command(click.Context(found), word)
+    assert found is not None
+    return found
+
+
+def _every_command() -> Iterator[tuple[str, tuple[str, str]]]:
+    for name, told in group.COMMANDS.items():
+        yield name, told
+        command = load(name)
+        if isinstance(command, group.Commands):
+            yield from ((f"{name} {inner}", told) for inner, told in command.table.items())
+
+
+#: Module and summary of every command; those of a group are named with it.
+COMMANDS = dict(_every_command())
 
 
 @dataclass(frozen=True)
@@ -45,6 +69,8 @@ Run = Callable[..., Result]
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """Call the command line in this process, away from any store or configuration of the machine."""
     monkeypatch.chdir(tmp_path)
+    # Where keys that sign are kept.
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     for name in ("HOLDFAST_STORE", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
 
@@ -116,3 +142,16 @@ def damage_record(store: Path, sequence: int) -> Path:
                 path.write_bytes(b"".join(lines))
                 return path
     raise AssertionError(f"no record {sequence}")
+
+
+@pytest.fixture
+def signed(run: Run, store: Path) -> tuple[Path, str]:
+    """A store whose trail is signed, and its public key."""
+    key = run("audit", "anchor", "--store", store, "--json").data["keys"][0]
+    return store, key
+
+
+def trail_file(store: Path, session: str = "s-1") -> Path:
+    """The file that holds the trail of a session."""
+    (found,) = store.glob(f"audit/**/{session}*/audit_trail.jsonl")
+    return found

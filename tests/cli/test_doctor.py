@@ -12,7 +12,7 @@ from holdfast.cli.doctor import _journal
 from holdfast.cli.exits import Exit
 from tests.cli.conftest import Run
 
-EVERYWHERE = {"store", "files", "history", "clock", "sqlite", "versions"}
+EVERYWHERE = {"trail", "signing key", "store", "files", "history", "clock", "sqlite", "versions"}
 NAMES = EVERYWHERE | {"format", "journal", "disk space", "file system", "sync", "permissions"}
 
 
@@ -78,6 +78,8 @@ def test_a_store_in_memory_has_no_place_to_look_at(run: Run):
         "files",
         "history",
         "clock",
+        "trail",
+        "signing key",
         "sqlite",
         "versions",
     }

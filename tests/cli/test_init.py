@@ -3,6 +3,7 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
+from holdfast.adapters.crypto.signing import SigningKey
 from holdfast.cli.exits import Exit
 from tests.cli.conftest import Run, without_privileges
 
@@ -10,7 +11,9 @@ from tests.cli.conftest import Run, without_privileges
 def test_a_store_is_made(run: Run, tmp_path: Path):
     place = tmp_path / "new"
     result = run("init", "--store", place)
-    assert (result.exit_code, result.out) == (0, f"Made a store at file:{place}\n")
+    made, key = result.out.splitlines()
+    assert (result.exit_code, made) == (0, f"Made a store at file:{place}")
+    assert key.startswith("public key   holdfast/") and "The private key is in" in result.err
     assert stat.S_IMODE(place.stat().st_mode) == 0o700
     assert run("validate", "--deep", "--store", place).exit_code == 0
 
@@ -26,7 +29,30 @@ def test_a_store_that_is_there_is_left_alone(run: Run, store: Path):
 
 def test_programs_are_told(run: Run, tmp_path: Path):
     told = run("init", "--store", tmp_path / "new", "--json").data
-    assert told == {"store": f"file:{tmp_path / 'new'}", "created": True}
+    assert (told["store"], told["created"]) == (f"file:{tmp_path / 'new'}", True)
+    key = SigningKey.load(Path(told["private_key"]))
+    assert str(key.key) == told["public_key"]
+    assert Path(told["private_key"]).is_relative_to(tmp_path / "config")
+
+
+def test_a_new_store_is_signed_from_the_beginning(run: Run, tmp_path: Path):
+    key = run("init", "--store", tmp_path / "new", "--json").data["public_key"]
+    verified = run("audit", "verify", "--key", key, "--store", tmp_path / "new", "--json")
+    assert (verified.exit_code, verified.data["level"]) == (0, "signed head")
+
+
+def test_quiet_says_nothing(run: Run, tmp_path: Path):
+    result = run("init", "-q", "--store", tmp_path / "new")
+    assert (result.exit_code, result.out, result.err) == (0, "", "")
+
+
+def test_a_store_is_made_without_a_key_where_none_can_be(run: Run, tmp_path: Path, monkeypatch):
+    (tmp_path / "config").write_text("no folder")
+    result = run("init", "--store", tmp_path / "one")
+    assert result.exit_code == 0 and "No signing key was made" in result.err
+    monkeypatch.setattr("holdfast.cli.init.find_spec", lambda name: None)
+    result = run("init", "--store", tmp_path / "two")
+    assert (result.exit_code, result.err) == (0, "") and "public key" not in result.out
 
 
 def test_a_folder_that_is_not_ours_ends_with_13(run: Run, public_folder: Path, monkeypatch):

@@ -9,11 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from holdfast import bootstrap
+from holdfast.application.audit_query import AuditQuery
 from holdfast.cli.exits import Exit
-from holdfast.cli.opening import store_above
-from tests.cli.conftest import Run, fill, without_privileges
+from holdfast.cli.opening import session_name, store_above
+from holdfast.domain.trail import decode_entry
+from tests.cli.conftest import Run, damage_record, fill, without_privileges
 
 READING = [("list",), ("show", "WF-1"), ("diff", "WF-1"), ("validate",), ("prune", "--dry-run"), ("doctor",)]
+#: Those who show states, which is told in the trail.
+TOLD = {"show", "diff", "validate"}
 
 
 @pytest.mark.parametrize("args", READING, ids=lambda args: args[0])
@@ -45,13 +50,15 @@ def test_a_copy_that_we_may_only_read_is_read(run: Run, public_folder: Path, mon
     monkeypatch.chdir(public_folder)
     for path in (place, *place.rglob("*")):
         path.chmod(0o555 if path.is_dir() else 0o444)
-    before = snapshot(place)
     # Loads every module while we may still read them all.
     run(*args, "--store", place)
+    before = snapshot(place)
     with without_privileges():
         result = run(*args, "--store", place)
     assert result.exit_code == Exit.DONE, result.err
     assert snapshot(place) == before
+    warned = "warning: this read is not in the trail" in result.err
+    assert warned == (args[0] in TOLD) and result.err.count("warning") == warned
 
 
 def snapshot(place: Path) -> dict[str, tuple[int, bytes | None]]:
@@ -79,11 +86,75 @@ def test_a_store_that_we_may_not_enter_ends_with_13(run: Run, public_folder: Pat
     assert "Permission denied" in result.err and "Traceback" not in result.err
 
 
-def test_reading_takes_no_lock_and_leaves_no_trace(run: Run, store: Path):
+def test_reading_takes_no_lock_and_what_shows_no_state_leaves_no_trace(run: Run, store: Path):
     before = snapshot(store)
     for args in READING:
-        assert run(*args, "--store", store).exit_code == 0
+        if args[0] not in TOLD:
+            assert run(*args, "--store", store).exit_code == 0
     assert snapshot(store) == before
+
+
+def told(store: Path) -> list[tuple[str, str | None, str, dict[str, int | str]]]:
+    """Type, workflow, outcome and facts of what the command line told today."""
+    with bootstrap.open(str(store), create=False, read_only=True) as service:
+        lines = list(service.audit.find(AuditQuery(session_id=session_name())))
+    entries = [decode_entry(line, None) for line in lines]
+    return [(entry.type, entry.workflow_id, entry.outcome, dict(entry.facts)) for entry in entries]
+
+
+def test_who_looks_at_states_is_told_of(run: Run, store: Path):
+    for args in (("show", "WF-1@2", "--meta"), ("diff", "WF-1@3"), ("validate", "WF-2"), ("validate",)):
+        assert run(*args, "--store", store).exit_code == 0
+    entries = told(store)
+    assert [entry[:3] for entry in entries] == [
+        ("SESSION_STARTED", None, "success"),
+        ("STATE_READ", "WF-1", "success"),
+        ("STATE_READ", "WF-1", "success"),
+        ("STATE_READ", "WF-1", "success"),
+        ("CHECKPOINT_VALIDATED", "WF-2", "success"),
+        ("CHECKPOINT_VALIDATED", None, "success"),
+    ]
+    assert [entry[3].get("cp_seq") for entry in entries[1:5]] == [2, 2, 3, 1]
+    assert entries[5][3] == {"checkpoints": 4, "events": 0, "problems": 0}
+
+
+def test_what_was_not_shown_is_not_told(run: Run, store: Path):
+    assert run("show", "WF-1@9", "--store", store).exit_code == Exit.NOT_FOUND
+    assert run("show", "WF-1@2", "--state=/nothing", "--store", store).exit_code == Exit.NOT_FOUND
+    assert told(store) == []
+
+
+def test_damage_that_was_found_is_told_as_a_failure(run: Run, store: Path):
+    damage_record(store, 2)
+    assert run("validate", "WF-1@2", "WF-2", "--store", store).exit_code == Exit.CORRUPT
+    assert [entry[2] for entry in told(store)[1:]] == ["failure", "success"]
+
+
+def test_a_trail_that_is_switched_off_hears_of_nothing(run: Run, store: Path, monkeypatch):
+    monkeypatch.setenv("HOLDFAST_AUDIT", "false")
+    assert run("show", "WF-1", "--store", store).err == ""
+    assert told(store) == []
+
+
+@pytest.mark.parametrize("args", [args for args in READING if args[0] in TOLD], ids=lambda args: args[0])
+def test_a_strict_trail_shows_nothing_that_it_cannot_tell(run: Run, public_folder: Path, monkeypatch, args):
+    place = public_folder / "store"
+    fill(place)
+    monkeypatch.chdir(public_folder)
+    monkeypatch.setenv("HOLDFAST_STRICT_AUDIT", "true")
+    assert run(*args, "--store", place).exit_code == Exit.DONE
+    for path in (place, *place.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    with without_privileges():
+        result = run(*args, "--store", place)
+    assert (result.exit_code, result.out) == (Exit.UNREACHABLE, "")
+    assert "the trail is strict" in result.err
+
+
+def test_changes_are_told_in_the_same_session(run: Run, store: Path):
+    assert run("prune", "--keep-last", 1, "--keep-days", 0, "--yes", "--store", store).exit_code == 0
+    run("show", "WF-1", "--store", store)
+    assert [entry[0] for entry in told(store)] == ["SESSION_STARTED", "CHECKPOINTS_PRUNED", "STATE_READ"]
 
 
 def test_a_name_that_is_nearly_right_gets_a_suggestion(run: Run, store: Path):

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.exits import Exit
 from tests.cli.conftest import Run, fill
 
 
@@ -23,10 +22,3 @@ def test_a_person_is_declared_and_given_what_is_about_them(run: Run, place: Path
     assert (tmp_path / "ann" / "subject.json").is_file()
     shown = run("subject", "export", "ann@example.com", "--out", tmp_path / "again", "--store", place)
     assert shown.out.startswith("Wrote 1 workflow, ")
-
-
-def test_who_is_not_known_gets_nothing(run: Run, place: Path, tmp_path: Path):
-    result = run("subject", "export", "nobody", "--out", tmp_path / "out", "--store", place)
-    assert result.exit_code == Exit.NOT_FOUND
-    assert not (tmp_path / "out").exists()
-    assert run("subject", "declare", "WF-9", "ann", "--store", place).exit_code == Exit.NOT_FOUND

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import click
+import pytest
+
+from holdfast.cli.audit_files import read_file, read_text, write_file
+
+
+class Stream:
+    """A standard stream with bytes below it."""
+
+    def __init__(self, data: bytes = b"") -> None:
+        self.buffer = io.BytesIO(data)
+
+    def flush(self) -> None:
+        """Have nothing to flush."""
+
+
+def test_a_file_is_written_whole_in_the_place_of_another(tmp_path: Path):
+    place = tmp_path / "head"
+    for data in (b"one", b"two"):
+        write_file(str(place), data)
+        assert read_file(str(place)) == data
+    assert [path.name for path in tmp_path.iterdir()] == ["head"]
+
+
+def test_a_dash_is_a_standard_stream(monkeypatch):
+    out = Stream()
+    monkeypatch.setattr("sys.stdin", Stream(b"given"))
+    monkeypatch.setattr("sys.stdout", out)
+    write_file("-", read_file("-"))
+    assert out.buffer.getvalue() == b"given"
+
+
+def test_what_cannot_be_read_or_written_is_wrong_usage(tmp_path: Path):
+    with pytest.raises(click.UsageError, match="cannot be read"):
+        read_file(str(tmp_path / "nothing"))
+    with pytest.raises(click.UsageError, match="cannot be written"):
+        write_file(str(tmp_path / "nowhere" / "file"), b"")
+
+
+def test_a_text_is_utf_8(tmp_path: Path):
+    (tmp_path / "text").write_bytes(b"\xff")
+    with pytest.raises(click.UsageError, match="not a text file"):
+        read_text(str(tmp_path / "text"))

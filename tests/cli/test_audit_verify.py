@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast import bootstrap
+from holdfast.cli.audit_verify import progress
+from holdfast.cli.exits import Exit
+from holdfast.cli.output import Output
+from tests.cli.conftest import Run, trail_file
+
+
+def test_a_store_is_verified_with_the_key_on_this_machine(run: Run, signed: tuple[Path, str]):
+    store, _ = signed
+    result = run("audit", "verify", "--payloads", "--store", store)
+    assert result.exit_code == Exit.DONE, result.out
+    told = {line.split()[0]: line for line in result.out.splitlines()}
+    assert "signed head, required: chain" in told["level"]
+    assert "signed up to" in told["covered"] and "not anchored" in told["tail"]
+    assert "kept on this machine" in told["signatures"] and told["verdict"].endswith("ok")
+    assert "as committed, 0 erased" in told["payloads"]
+
+
+def test_a_key_that_is_given_is_what_counts(run: Run, signed: tuple[Path, str], monkeypatch, tmp_path: Path):
+    store, key = signed
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "elsewhere"))
+    told = run("audit", "verify", "--key", key, "--store", store, "--json").data
+    assert (told["verdict"], told["level"], told["required"]) == ("ok", "signed head", "signed head")
+    told = run("audit", "verify", "--store", store, "--json").data
+    assert "keys that the store itself names" in told["remark"]
+
+
+def test_a_store_that_nobody_signed_is_inconclusive_where_a_signature_is_wanted(run: Run, store: Path):
+    assert run("audit", "verify", "--store", store).exit_code == Exit.DONE
+    result = run("audit", "verify", "--require", "signed", "--store", store)
+    assert result.exit_code == Exit.INCONCLUSIVE
+    assert "inconclusive" in result.out and "chains alone" in result.out
+
+
+def test_another_key_is_a_failure(run: Run, signed: tuple[Path, str], tmp_path: Path):
+    store, key = signed
+    other = run("init", "--store", tmp_path / "other", "--json").data["public_key"]
+    assert other != key
+    assert run("audit", "verify", "--key", other, "--store", store).exit_code == Exit.NOT_VERIFIED
+
+
+def change(store: Path) -> None:
+    """Change one letter in the second entry of a session."""
+    path = trail_file(store)
+    path.write_bytes(
+        path.read_bytes().replace(b'"type":"CHECKPOINT_CREATED"', b'"type":"CHECKPOINT_CREATEX"', 1)
+    )
+
+
+def test_a_changed_entry_is_named(run: Run, signed: tuple[Path, str]):
+    store, key = signed
+    change(store)
+    result = run("audit", "verify", "--key", key, "--store", store, "--json")
+    assert result.exit_code == Exit.NOT_VERIFIED
+    assert result.data["verdict"] == "failed" and result.data["level"] == "none"
+    assert "entry 2" in result.data["faults"][0]["place"]
+    assert "first bad" in run("audit", "verify", "--store", store).out
+
+
+def test_that_something_is_wrong_is_told_in_the_trail(run: Run, signed: tuple[Path, str]):
+    store, _ = signed
+    run("audit", "verify", "--store", store)
+    change(store)
+    run("audit", "verify", "--store", store)
+    lines = run(
+        "audit", "log", "--type", "TRAIL_VERIFIED", "--type", "INTEGRITY_FAILED", "--store", store, "--json"
+    )
+    told = [(entry["type"], entry["outcome"]) for entry in map(json.loads, lines.out.splitlines())]
+    assert told == [
+        ("TRAIL_VERIFIED", "success"),
+        ("TRAIL_VERIFIED", "failure"),
+        ("INTEGRITY_FAILED", "failure"),
+    ]
+
+
+def test_a_store_that_was_put_back_is_found_by_a_pin_only(run: Run, signed: tuple[Path, str], tmp_path: Path):
+    store, key = signed
+    copy = tmp_path / "copy"
+    shutil.copytree(store, copy)
+    with bootstrap.open(str(store)) as service:
+        service.create_checkpoint("WF-3", {"later": True})
+    run("audit", "anchor", "--pin", "pin", "--store", store)
+    given = ("--key", key, "--pin", "pin")
+    assert run("audit", "verify", *given, "--store", store).exit_code == Exit.DONE
+    assert run("audit", "verify", "--key", key, "--store", copy).exit_code == Exit.DONE
+    result = run("audit", "verify", *given, "--store", copy)
+    assert result.exit_code == Exit.NOT_VERIFIED and "the log ends before" in result.out
+
+
+def test_a_pin_may_be_written_down_as_size_and_root(run: Run, signed: tuple[Path, str]):
+    store, _ = signed
+    told = run("audit", "anchor", "--store", store, "--json").data
+    pin = f"{told['size']}:{told['root']}"
+    verified = run("audit", "verify", "--pin", pin, "--store", store, "--json")
+    assert (verified.exit_code, verified.data["level"]) == (0, "pinned head")
+    wrong = f"{told['size']}:{'00' * 32}"
+    assert run("audit", "verify", "--pin", wrong, "--store", store).exit_code == Exit.NOT_VERIFIED
+
+
+def test_an_export_is_verified_without_a_store(
+    run: Run, signed: tuple[Path, str], tmp_path: Path, monkeypatch
+):
+    store, key = signed
+    run("audit", "export", "export", "--store", store)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "elsewhere"))
+    shutil.rmtree(store)
+    told = run("audit", "verify", "export", "--key", key, "--json")
+    assert (told.exit_code, told.data["level"]) == (0, "signed head")
+    assert told.data["payloads"] and not told.data["fault_count"]
+    bare = run("audit", "verify", "export")
+    assert bare.exit_code == Exit.DONE and "not checked: give --key" in bare.out
+    assert run("audit", "verify", "export", "--require", "signed").exit_code == Exit.INCONCLUSIVE
+
+
+def test_an_export_that_was_changed_is_found(run: Run, signed: tuple[Path, str]):
+    store, key = signed
+    run("audit", "export", "export", "--store", store)
+    bundle = next(path for path in Path("export/tile/entries").rglob("*") if path.is_file())
+    bundle.write_bytes(bundle.read_bytes().replace(b"success", b"failure", 1))
+    assert run("audit", "verify", "export", "--key", key).exit_code == Exit.NOT_VERIFIED
+
+
+def test_one_session_is_verified_by_itself(run: Run, signed: tuple[Path, str]):
+    store, key = signed
+    run("audit", "export", "export", "--session", "s-1", "--no-payloads", "--store", store)
+    told = run("audit", "verify", "export", "--key", key, "--json")
+    assert (told.exit_code, told.data["level"]) == (0, "signed head")
+
+
+def test_a_folder_that_is_no_export_is_not_found(run: Run, tmp_path: Path):
+    (tmp_path / "empty").mkdir()
+    assert run("audit", "verify", "empty").exit_code == Exit.NOT_FOUND
+
+
+def test_what_is_neither_folder_nor_proof_is_no_evidence(run: Run, tmp_path: Path):
+    assert run("audit", "verify", "nothing").exit_code == Exit.USAGE
+    (tmp_path / "text").write_text("hello")
+    assert run("audit", "verify", "text").exit_code == Exit.NOT_VERIFIED
+
+
+def test_a_bar_is_shown_on_a_terminal_only(monkeypatch, capsys):
+    with progress(Output()) as show:
+        show(1, 2)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with progress(Output()) as show:
+        for done in (0, 4096, 8192):
+            show(done, 8192)
+    assert "verify" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("url", ["sqlite:trail.db"])
+def test_every_kind_of_store_is_verified(run: Run, url: str):
+    key = run("init", "--store", url, "--json").data["public_key"]
+    with bootstrap.open(url) as service:
+        service.create_checkpoint("WF-1", {"a": 1})
+    told = run("audit", "verify", "--key", key, "--store", url, "--json")
+    assert (told.exit_code, told.data["level"]) == (0, "signed head")
