@@ -1,0 +1,53 @@
+"""`holdfast audit prune`: old payloads go, the entries and every proof stay."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from holdfast.cli.asking import confirm
+from holdfast.cli.group import Call, StoreCommand
+from holdfast.cli.opening import writing
+from holdfast.cli.output import counted
+
+if TYPE_CHECKING:
+    from holdfast.application.payload_pruning import PrunedPayloads
+
+
+@click.command("prune", cls=StoreCommand)
+@click.option(
+    "--older-than-days",
+    metavar="N",
+    type=click.IntRange(min=0),
+    required=True,
+    help="Remove payloads of entries older than N days; audit_retain_days at least.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what would go, and change nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def command(call: Call, older_than_days: int, dry_run: bool, yes: bool) -> None:
+    """Remove old payloads from the trail.
+
+    Entries are never removed: they hold references only, and every proof
+    rests on them. What a legal hold covers stays.
+
+    \b
+    Example:
+      holdfast audit prune --older-than-days 400 --dry-run
+    """
+    with writing(call) as service:
+        plan = service.audit.prune_payloads(older_than_days, dry_run=True)
+        if dry_run or not plan.payloads:
+            _print(call, plan)
+            return
+        confirm(call.output, f"Remove {counted(plan.payloads, 'payload')} for good?", yes=yes)
+        _print(call, service.audit.prune_payloads(older_than_days))
+
+
+def _print(call: Call, done: PrunedPayloads) -> None:
+    if call.output.as_json:
+        call.output.data(asdict(done))
+        return
+    verb = "Would remove" if done.dry_run else "Removed"
+    call.output.line(f"{verb} {counted(done.payloads, 'payload')}; {done.held:,} kept by a legal hold")
