@@ -12,7 +12,7 @@ import random
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,8 @@ from typing import Any
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.domain.errors import CheckpointError
-from holdfast.domain.record import Head
-from tests.process import commits
+from holdfast.domain.record import Commit, Head, Removal
+from tests.process import commits, telling
 from tests.process.child import Report, must_stop, start
 from tests.process.commits import Acknowledged
 from tests.process.disks import ForgetfulDisk, KillingDisk
@@ -44,12 +44,32 @@ class Plan:
     pad_bytes_max: int = 3000
     keyframes: bool = False
     prunes: bool = False
+    erases: bool = False
     closes: bool = False
     background: bool = True
     writer: str = "w"
     #: Two ways to lie, for negative controls: acknowledge first, and a disk that forgets what is written.
     acknowledges_first: bool = False
     forgets: str = ""
+    #: Another: what is done is told in the trail by a commit of its own, afterwards.
+    tells_apart: bool = False
+
+
+class TellingStore(FilesystemStore):
+    """Whatever is done is told in trails, together with it."""
+
+    tells_apart = False
+
+    def commit(self, commits: Sequence[Commit]) -> list[Exception | None]:
+        if not self.tells_apart:
+            return super().commit([telling.audited(commit) for commit in commits])
+        done, told = telling.apart(commits[0])
+        outcomes = super().commit([done])
+        super().commit([told])
+        return outcomes
+
+    def remove(self, workflow_id: str, removal: Removal) -> int:
+        return super().remove(workflow_id, telling.audited_removal(workflow_id, removal))
 
 
 def write_until_killed(report: Report, stop: int, plan: Plan, disk: Disk | None = None) -> None:
@@ -69,12 +89,19 @@ def write_until_killed(report: Report, stop: int, plan: Plan, disk: Disk | None 
     store.close()
 
 
-def open_store(plan: Plan, disk: Disk | None = None) -> FilesystemStore:
+def open_store(plan: Plan, disk: Disk | None = None) -> TellingStore:
     if plan.forgets:
         disk = ForgetfulDisk(plan.root, plan.forgets)
-    return FilesystemStore.open(
+    store = TellingStore.open(
         plan.root, journal_bytes=plan.journal_bytes, background=plan.background, disk=disk
     )
+    store.tells_apart = plan.tells_apart
+    return store
+
+
+def check_store(store: FilesystemStore, told: Acknowledged) -> list[str]:
+    """Violations in the whole store, trails included."""
+    return [*commits.check_store(store, told), *telling.check_trails(store)]
 
 
 def _write(plan: Plan, store: FilesystemStore, workflow_id: str, report: Report, stop: int) -> None:
@@ -118,8 +145,12 @@ def commit_next(
 
 
 def _maintain(plan: Plan, store: FilesystemStore, workflow_id: str, head: Head, report: Report) -> None:
-    """A keyframe at the start of each group, and a prune that keeps the last groups."""
+    """A keyframe at the start of each group, a payload erased, and a prune that keeps the last groups."""
     group = commits.group_of(head.sequence)
+    if plan.erases and head.sequence == group:
+        seq = store.trail_head(telling.session_of(workflow_id)).seq
+        store.commit([telling.erasure(workflow_id, seq)])
+        report.say("erased", workflow_id, seq)
     if plan.keyframes and head.sequence == group:
         store.put_keyframe(workflow_id, commits.make_keyframe(group))
         report.say("keyframe", workflow_id, group)
@@ -149,14 +180,21 @@ def verify(root: str, told: Acknowledged, *, journal_bytes: int, label: str) -> 
     found = []
     try:
         store = FilesystemStore.open(root, journal_bytes=journal_bytes, background=False)
-        found += commits.check_store(store, told)
+        found += check_store(store, told)
+        # Opening wipes out what a killed writer had erased: no need to settle first.
+        marks = telling.erased_marks(store)
+        found += [f"{mark!r} was erased and is still there" for mark in marks if is_in_files(root, mark)]
         store.settle()
-        found += commits.check_store(store, told)
+        found += check_store(store, told)
         store.close()
     except CheckpointError as error:
         found.append(f"the store cannot be used: {error}")
     found += [f"{path}: temporary file left behind" for path in leftovers(root)]
     return [f"{label}: {text}" for text in found]
+
+
+def is_in_files(root: str, mark: bytes) -> bool:
+    return any(mark in path.read_bytes() for path in Path(root).rglob("*") if path.is_file())
 
 
 def leftovers(root: str) -> list[str]:
@@ -232,7 +270,7 @@ def neighbour_loop(options: dict[str, Any]) -> None:
 def standard_scenario(report: Report, _: int, disk: Disk) -> None:
     """Everything a store does in its life, in a fixed order: the same operations in every run."""
     plan = Plan(disk.root, workflows=("WF-0", "WF-1"), journal_bytes=16384, background=False)
-    plan = replace(plan, keyframes=True, prunes=True)
+    plan = replace(plan, keyframes=True, prunes=True, erases=True)
     store = open_store(plan, disk)
     heads = {workflow_id: store.head(workflow_id) for workflow_id in plan.workflows}
     for count in range(1, SCENARIO_COMMITS + 1):
@@ -323,7 +361,7 @@ class Watcher:
         store = self._reader()
         if store is not None:
             self.reads += 1
-            found = commits.check_store(store, self._told)
+            found = check_store(store, self._told)
             self.violations += [f"{self._label}, reader {when}: {text}" for text in found]
 
     def _reader(self) -> FilesystemStore | None:

@@ -6,6 +6,7 @@ may fork, and prints its result as JSON.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -20,19 +21,19 @@ from typing import Any
 
 import psycopg
 
-from holdfast.adapters.postgres import committer, statement
+from holdfast.adapters.postgres import attempt, committer, statement, telling, turns
 from holdfast.adapters.postgres.connections import ConnectionLost
 from holdfast.adapters.postgres.embedded import EmbeddedServer
 from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.domain.errors import CheckpointConflictError, CheckpointError, LeaseLostError
-from holdfast.domain.record import Commit, Head, Record
+from holdfast.domain.record import NO_WORKFLOW, Commit, Head, Record
 from tests.adapters.postgres.proxy import Cut, Proxy
-from tests.process import commits
+from tests.process import commits, trails
 from tests.process.child import Child, Report, must_stop, start
 from tests.process.commits import Acknowledged, check_store
 
-#: What every statement of a commit here holds.
-MARK = b"agent_complete"
+#: What every statement of a commit here holds, and of an entry that belongs to no workflow.
+MARK, MARK_ALONE = b"agent_complete", trails.ALONE.encode()
 
 
 @dataclass(slots=True)
@@ -49,12 +50,21 @@ class Result:
 # -- writers ---------------------------------------------------------------------------------------
 
 
-def numbered(head: Head, workflow_id: str, number: int, writer: str) -> Commit:
+def numbered(head: Head, workflow_id: str, number: int, writer: str, session_id: str = "") -> Commit:
     """The next commit of a workflow, with a number that no other commit of the writer has."""
     commit = commits.make_commit(head, workflow_id, pad_bytes=number * 37 % 3000, writer=writer)
     assert commit.record is not None
     entry = replace(commit.record.entry, label=f"{writer}:{number}")
-    return replace(commit, record=Record(entry, commit.record.data))
+    audit = (trails.told(session_id, workflow_id, f"{writer}:{number}"),) if session_id else ()
+    return replace(commit, record=Record(entry, commit.record.data), audit=audit)
+
+
+def tell_alone(store: PostgresStore, session_id: str, writer: str, number: int) -> None:
+    """Tell something that belongs to no workflow: nothing but the entry itself shows whether it was kept."""
+    entry = trails.told_alone(session_id, writer, number)
+    [outcome] = store.commit([Commit(NO_WORKFLOW, Head(), audit=(entry,))])
+    if outcome is not None:
+        raise outcome
 
 
 def write(store: PostgresStore, workflow_id: str, options: dict[str, Any], report: Report, stop: int) -> None:
@@ -62,12 +72,14 @@ def write(store: PostgresStore, workflow_id: str, options: dict[str, Any], repor
     head, number = store.head(workflow_id), 0
     while number < options.get("commits_max", 1_000_000) and not must_stop(stop):
         number += 1
-        commit = numbered(head, workflow_id, number, options["writer"])
+        commit = numbered(head, workflow_id, number, options["writer"], options.get("session", ""))
         if options.get("acknowledges_first"):
             report.say("ack", workflow_id, commit.head.sequence, commit.head.checksum)
         head = _insist(store, commit, number, options)
         if not options.get("acknowledges_first"):
             report.say("ack", workflow_id, head.sequence, head.checksum)
+        if "session" in options:
+            tell_alone(store, options["session"], f"{workflow_id}:{options['writer']}", number)
 
 
 def _insist(store: PostgresStore, commit: Commit, number: int, options: dict[str, Any]) -> Head:
@@ -78,15 +90,17 @@ def _insist(store: PostgresStore, commit: Commit, number: int, options: dict[str
             return commit.head
         if not (options.get("ignores_rows") and isinstance(outcome, CheckpointConflictError)):
             raise outcome
-        commit = numbered(store.head(commit.workflow_id), commit.workflow_id, number, options["writer"])
+        head, session_id = store.head(commit.workflow_id), options.get("session", "")
+        commit = numbered(head, commit.workflow_id, number, options["writer"], session_id)
 
 
 def lie(options: dict[str, Any]) -> None:
     """Break the promise on purpose, for negative controls."""
     if options.get("ignores_rows"):
         committer.Committer._has_landed = lambda *_: False  # type: ignore[method-assign]
+        turns.Turn._has_landed = lambda *_: False  # type: ignore[method-assign]
     if options.get("believes_in_luck"):
-        send = committer._Attempt.send
+        send, sent = attempt.Attempt.send, committer.Committer._sent
 
         def hope(self: Any, units: Any) -> list[Any]:
             try:
@@ -98,7 +112,14 @@ def lie(options: dict[str, Any]) -> None:
             except CheckpointError:
                 return send(self, units)
 
-        committer._Attempt.send = hope  # type: ignore[method-assign]
+        def hope_too(self: Any, units: Any, chained: Any) -> list[Any]:
+            try:
+                return sent(self, units, chained)
+            except ConnectionLost:
+                return []
+
+        attempt.Attempt.send = hope  # type: ignore[method-assign]
+        committer.Committer._sent = hope_too  # type: ignore[method-assign]
 
 
 def write_in_threads(report: Report, stop: int, options: dict[str, Any]) -> None:
@@ -133,6 +154,7 @@ def examine(url: str, told: Acknowledged) -> list[str]:
             found += [
                 f"{workflow_id}: {label} is there twice" for label in labels if labels.count(label) > 1
             ][:3]
+        found += trails.check(store)
         store.close()
     except CheckpointError as error:
         return [f"the store cannot be used: {error}"]
@@ -287,14 +309,17 @@ def cuts(options: dict[str, Any]) -> dict[str, Any]:
     query = f"schema={options['schema']}&reconnect_seconds=100&lock_seconds=10"
     direct = f"postgresql://postgres@/postgres?host={options['host']}&{query}"
     store = PostgresStore.open(f"postgresql://postgres@/postgres?host={wire.host}&{query}")
+    plan = {**options["plan"], "writer": "cut"}
+    session_id = plan.get("session", "")
     try:
-        for number, cut in enumerate(_all_cuts(wire, store, options["step"])):
+        for number, cut in enumerate(_all_cuts(wire, store, options["step"], session_id), start=1):
             head = store.head("WF-0")
             wire.arm(cut)
-            plan = {**options["plan"], "writer": "cut"}
-            head = _insist(store, numbered(head, "WF-0", number, "cut"), number, plan)
+            head = _insist(store, numbered(head, "WF-0", number, "cut", session_id), number, plan)
             told.note(f"ack WF-0 {head.sequence} {head.checksum}")
             result.kills += wire.was_cut.is_set()
+        if session_id:
+            result.kills += _cut_entries(wire, store, options["step"], session_id)
     except CheckpointError as error:
         told.violations.append(f"a commit failed: {error}")
     store.close()
@@ -304,17 +329,34 @@ def cuts(options: dict[str, Any]) -> dict[str, Any]:
     return result.as_json()
 
 
-def _all_cuts(wire: Proxy, store: PostgresStore, step: int) -> Iterator[Cut]:
+def _all_cuts(wire: Proxy, store: PostgresStore, step: int, session_id: str) -> Iterator[Cut]:
     """Measure a commit's statement and answer, then name every `step`th byte of both."""
-    for number in range(3):
+    for number in range(1, 4):
         # The first ones are longer: they teach the server the statement.
         wire.arm(Cut(MARK))
-        _insist(store, numbered(store.head("WF-m"), "WF-m", number, "m"), number, {})
+        _insist(store, numbered(store.head("WF-m"), "WF-m", number, "m", session_id), number, {})
+    yield from _cuts_of(wire, MARK, step)
+
+
+def _cut_entries(wire: Proxy, store: PostgresStore, step: int, session_id: str) -> int:
+    """Do the same to entries of no workflow; answer how often the wire was cut."""
+    kills = 0
+    for number in range(1, 4):
+        wire.arm(Cut(MARK_ALONE))
+        tell_alone(store, session_id, "cut", number)
+    for number, cut in enumerate(_cuts_of(wire, MARK_ALONE, step), start=4):
+        wire.arm(cut)
+        tell_alone(store, session_id, "cut", number)
+        kills += wire.was_cut.is_set()
+    return kills
+
+
+def _cuts_of(wire: Proxy, mark: bytes, step: int) -> Iterator[Cut]:
     asked, answered = wire.asked_bytes, wire.answered_bytes
     for asked_bytes in range(0, asked + 1, step):
-        yield Cut(MARK, asked_bytes=asked_bytes)
+        yield Cut(mark, asked_bytes=asked_bytes)
     for answered_bytes in range(0, answered, step):
-        yield Cut(MARK, answered_bytes=answered_bytes)
+        yield Cut(mark, answered_bytes=answered_bytes)
 
 
 # -- many at once ------------------------------------------------------------------------------------
@@ -324,11 +366,13 @@ def _compete(report: Report, _: int, number: int, options: dict[str, Any]) -> No
     """One process of the crowd: so many commits, to one workflow or to many, with others in the way."""
     rng = random.Random(number)
     store = PostgresStore.open(options["url"])
-    done = 0
+    if options.get("has_workflows_of_its_own"):
+        options = {**options, "workflows": [f"{name}-{number}" for name in options["workflows"]]}
+    done, drafted = 0, itertools.count(1)
     while done < options["commits"]:
         group = rng.sample(options["workflows"], min(len(options["workflows"]), options["group"]))
         drafts = [
-            commits.make_commit(store.head(name), name, pad_bytes=300, writer=f"{number}.{done}")
+            numbered(store.head(name), name, next(drafted), f"{number}", options.get("session", ""))
             for name in group
         ]
         for draft, outcome in zip(drafts, store.commit(drafts), strict=True):
@@ -351,6 +395,11 @@ def crowd(options: dict[str, Any]) -> dict[str, Any]:
         with store._database.transaction() as transaction:
             transaction.run("alter table events drop constraint events_pkey")
             transaction.run("alter table checkpoints drop constraint checkpoints_pkey")
+    if options.get("believes_itself"):
+        # The negative control: a trail is taken to stand where it was last seen.
+        telling._STALE = "select from tip where false"
+        with store._database.transaction() as transaction:
+            transaction.run("alter table audit drop constraint audit_pkey")
     store.close()
     before = _deadlocks(options)
     children = [start(_compete, number, options) for number in range(options["processes"])]

@@ -9,11 +9,12 @@ import resource
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from holdfast.adapters.sql.migrations import Migration, migrate, read_migrations
@@ -29,11 +30,11 @@ from holdfast.domain.errors import (
     PermissionDeniedError,
     StoreReadOnlyError,
 )
-from holdfast.domain.record import Head
-from tests.process import commits
+from holdfast.domain.record import Commit, Head, Removal
+from tests.process import commits, telling
 from tests.process.child import Child, Report, must_stop, start
 from tests.process.children import KEPT_GROUPS, commit_next
-from tests.process.commits import Acknowledged, check_store
+from tests.process.commits import Acknowledged
 
 DRIVERS = {"sqlite3": drivers.through_sqlite3, "apsw": drivers.through_apsw}
 COMMITS_PER_OPENING = 7
@@ -50,14 +51,39 @@ class Plan:
     workflows: tuple[str, ...] = ("WF-0",)
     keeps_house: bool = False
     closes: bool = False
-    #: The lie of the negative control.
+    #: The lies of the negative controls.
     acknowledges_first: bool = False
+    tells_apart: bool = False
 
 
-def open_store(plan: Plan, **options: Any) -> SqliteStore:
-    return SqliteStore.open(
+class TellingStore(SqliteStore):
+    """Whatever is done is told in trails, together with it."""
+
+    tells_apart = False
+
+    def commit(self, commits: Sequence[Commit]) -> list[Exception | None]:
+        if not self.tells_apart:
+            return super().commit([telling.audited(commit) for commit in commits])
+        done, told = telling.apart(commits[0])
+        outcomes = super().commit([done])
+        super().commit([told])
+        return outcomes
+
+    def remove(self, workflow_id: str, removal: Removal) -> int:
+        return super().remove(workflow_id, telling.audited_removal(workflow_id, removal))
+
+
+def open_store(plan: Plan, **options: Any) -> TellingStore:
+    store = TellingStore.open(
         plan.path, driver=DRIVERS[plan.driver](), journal_mode=plan.journal_mode, **options
     )
+    store.tells_apart = plan.tells_apart
+    return store
+
+
+def check_store(store: SqliteStore, told: Acknowledged) -> list[str]:
+    """Violations in the whole store, trails included."""
+    return [*commits.check_store(store, told), *telling.check_trails(store)]
 
 
 def write_until_killed(report: Report, stop: int, plan: Plan) -> None:
@@ -87,6 +113,7 @@ def _keep_house(store: SqliteStore, workflow_id: str, head: Head, report: Report
         return
     store.put_keyframe(workflow_id, commits.make_keyframe(group))
     report.say("keyframe", workflow_id, group)
+    store.commit([telling.erasure(workflow_id, store.trail_head(telling.session_of(workflow_id)).seq)])
     oldest_kept = group - KEPT_GROUPS * commits.GROUP_SIZE
     if oldest_kept > 1:
         report.say("pruning", workflow_id, oldest_kept)
@@ -134,10 +161,17 @@ def _verify(plan: Plan, told: Acknowledged) -> list[str]:
         try:
             store = open_store(plan, read_only=True) if is_reader else open_store(plan)
             found += check_store(store, told)
+            marks = [] if is_reader else telling.erased_marks(store)
             store.close()
+            found += [f"{mark!r} was erased and is still there" for mark in marks if is_in_files(plan, mark)]
         except CheckpointError as error:
             found.append(f"the store cannot be used: {error}")
     return found
+
+
+def is_in_files(plan: Plan, mark: bytes) -> bool:
+    """Look into every byte of the database and of what lies beside it."""
+    return any(mark in path.read_bytes() for path in Path(plan.path).parent.glob(f"{Path(plan.path).name}*"))
 
 
 # -- many at once ----------------------------------------------------------------------------------

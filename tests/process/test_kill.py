@@ -16,8 +16,11 @@ FOUR = ["WF-0", "WF-1", "WF-2", "WF-3"]
 VARIANTS: dict[str, tuple[dict[str, Any], int]] = {
     "one writer": ({}, 50),
     "several threads": ({"workflows": FOUR}, 50),
-    "during prunes and keyframes": ({"keyframes": True, "prunes": True}, 30),
-    "threads, prunes and keyframes": ({"workflows": FOUR, "keyframes": True, "prunes": True}, 20),
+    "during prunes and keyframes": ({"keyframes": True, "prunes": True, "erases": True}, 30),
+    "threads, prunes and keyframes": (
+        {"workflows": FOUR, "keyframes": True, "prunes": True, "erases": True},
+        20,
+    ),
     "during close": ({"closes": True}, 30),
 }
 CAMPAIGN_FACTOR = 40
@@ -69,7 +72,16 @@ def test_states_acknowledged_by_a_killed_service_come_back_equal(fast_folder: Pa
 
 
 @pytest.mark.parametrize(
-    "lie", [{"acknowledges_first": True}, {"forgets": "journal/ring"}, {"forgets": "checkpoints/"}], ids=str
+    "lie",
+    [
+        {"acknowledges_first": True},
+        # Large enough not to be full before the end: what is forgotten can never be settled.
+        {"forgets": "journal/ring", "journal_bytes": 1 << 20},
+        {"forgets": "checkpoints/"},
+        {"forgets": "audit/log/order"},
+        {"tells_apart": True},
+    ],
+    ids=str,
 )
 def test_the_harness_notices_a_writer_that_lies(lie: dict[str, Any], fast_folder: Path) -> None:
     """The negative control: with the promise broken on purpose the same loop must find it."""

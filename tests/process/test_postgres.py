@@ -12,6 +12,12 @@ from tests.process.running import run
 
 PATIENT = {"reconnect_seconds": "100", "lock_seconds": "10"}
 CROWDS_MAX = 10
+#: Commits that record only, and commits that tell of it, all in one session.
+PLANS: list[dict[str, str]] = [{}, {"session": "s-1"}]
+
+
+def suffix(plan: dict[str, str]) -> str:
+    return ", with audit entries" if plan else ""
 
 
 def administrator() -> str:
@@ -26,10 +32,11 @@ def told(part: str, result: dict[str, Any], *names: str, kills: str = "kills") -
     keep("postgres", part, {**killed, **counts}, result["violations"])
 
 
-def test_a_killed_client_loses_nothing_acknowledged(campaign: bool) -> None:
+@pytest.mark.parametrize("plan", PLANS)
+def test_a_killed_client_loses_nothing_acknowledged(plan: dict[str, str], campaign: bool) -> None:
     rounds = 400 if campaign else 12
-    result = run("postgres_children", "client", seed=7, rounds=rounds, url=server.url(**PATIENT), plan={})
-    told("kill -9 of the client", result)
+    result = run("postgres_children", "client", seed=7, rounds=rounds, url=server.url(**PATIENT), plan=plan)
+    told(f"kill -9 of the client{suffix(plan)}", result)
     assert result["violations"] == []
     assert result["kills"] == rounds and result["acknowledged"] > rounds
 
@@ -48,36 +55,46 @@ def test_the_harness_notices_a_client_that_acknowledges_before_it_commits() -> N
     assert any("acknowledged and lost" in violation for violation in result["violations"])
 
 
+@pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("victim", ["postmaster", "backend"])
-def test_a_killed_server_loses_nothing_acknowledged_and_doubles_nothing(victim: str, campaign: bool) -> None:
+def test_a_killed_server_loses_nothing_acknowledged_and_doubles_nothing(
+    victim: str, plan: dict[str, str], campaign: bool
+) -> None:
     kills = 150 if campaign else 4
     folder = str(server.embedded_folder())
-    result = run("postgres_children", "server", seed=7, kills=kills, victim=victim, folder=folder, plan={})
-    told(f"kill -9 of the server: {victim}", result)
+    result = run("postgres_children", "server", seed=7, kills=kills, victim=victim, folder=folder, plan=plan)
+    told(f"kill -9 of the server: {victim}{suffix(plan)}", result)
     assert result["violations"] == []
     assert result["kills"] >= kills / 2 and result["acknowledged"] > 4 * kills
 
 
-def cut(*, step: int, **lie: bool) -> Any:
+def cut(plan: dict[str, Any], *, step: int) -> Any:
     """Commit once for every `step`th byte, with the wire cut there."""
     url = server.url()
     schema = url.partition("schema=")[2].partition("&")[0]
     host = server.parameters()["host"]
-    return run("postgres_children", "cuts", host=host, schema=schema, step=step, plan=lie)
+    return run("postgres_children", "cuts", host=host, schema=schema, step=step, plan=plan)
 
 
-def test_a_wire_cut_at_any_byte_loses_nothing_and_doubles_nothing(campaign: bool) -> None:
-    result = cut(step=1 if campaign else 23)
-    told("cut connections", result)
+@pytest.mark.parametrize("plan", PLANS)
+def test_a_wire_cut_at_any_byte_loses_nothing_and_doubles_nothing(
+    plan: dict[str, str], campaign: bool
+) -> None:
+    result = cut(plan, step=1 if campaign else 23)
+    told(f"cut connections{suffix(plan)}", result)
     assert result["violations"] == []
     assert result["kills"] > 50
 
 
+@pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("lie", ["ignores_rows", "believes_in_luck"])
-def test_the_harness_notices_who_does_not_look_what_became_of_a_commit(lie: str) -> None:
+def test_the_harness_notices_who_does_not_look_what_became_of_a_commit(
+    lie: str, plan: dict[str, str]
+) -> None:
     """The negative controls: to commit anew on top of what had landed, and to believe that everything had."""
-    result = cut(step=300, **{lie: True})
-    keep("postgres", f"control: {lie}", {"kills": result["kills"], "found": len(result["violations"])}, [])
+    result = cut({**plan, lie: True}, step=300)
+    found = len(result["violations"])
+    keep("postgres", f"control: {lie}{suffix(plan)}", {"kills": result["kills"], "found": found}, [])
     assert any("twice" in text or "lost" in text for text in result["violations"])
 
 
@@ -98,7 +115,10 @@ def test_the_harness_notices_who_believes_that_a_terminated_commit_had_landed() 
     assert result["violations"] != []
 
 
-def test_connections_that_are_terminated_lose_nothing_and_double_nothing(campaign: bool) -> None:
+@pytest.mark.parametrize("plan", PLANS)
+def test_connections_that_are_terminated_lose_nothing_and_double_nothing(
+    plan: dict[str, str], campaign: bool
+) -> None:
     kills = 4000 if campaign else 60
     url = server.url(application_name="terminated", **PATIENT)
     result = run(
@@ -109,15 +129,18 @@ def test_connections_that_are_terminated_lose_nothing_and_double_nothing(campaig
         url=url,
         application="terminated",
         administrator=administrator(),
-        plan={},
+        plan=plan,
     )
-    told("terminated connections", result)
+    told(f"terminated connections{suffix(plan)}", result)
     assert result["violations"] == []
     assert result["kills"] >= kills and result["acknowledged"] > kills
 
 
+@pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("workflows", [1, 100])
-def test_eight_processes_lose_nothing_and_use_no_sequence_twice(workflows: int, campaign: bool) -> None:
+def test_eight_processes_lose_nothing_and_use_no_sequence_twice(
+    workflows: int, plan: dict[str, str], campaign: bool
+) -> None:
     result = run(
         "postgres_children",
         "crowd",
@@ -127,10 +150,51 @@ def test_eight_processes_lose_nothing_and_use_no_sequence_twice(workflows: int, 
         workflows=[f"WF-{n}" for n in range(workflows)],
         group=8,
         commits=(400 if campaign else 12) if workflows == 1 else (2000 if campaign else 60),
+        **plan,
     )
-    told(f"8 processes, {workflows} workflows", result, "conflicts", "deadlocks")
+    told(f"8 processes, {workflows} workflows{suffix(plan)}", result, "conflicts", "deadlocks")
     assert result["violations"] == []
     assert result["deadlocks"] == 0
+
+
+def test_processes_that_have_a_workflow_each_share_a_session_without_a_conflict(campaign: bool) -> None:
+    result = run(
+        "postgres_children",
+        "crowd",
+        url=server.url(**PATIENT),
+        administrator=administrator(),
+        processes=2,
+        has_workflows_of_its_own=True,
+        workflows=["WF-0"],
+        group=1,
+        commits=2000 if campaign else 100,
+        session="s-1",
+    )
+    told("2 processes, one session", result, "conflicts", "deadlocks")
+    assert result["violations"] == []
+    assert result["conflicts"] == 0 and result["deadlocks"] == 0
+
+
+def test_the_harness_notices_who_believes_that_a_trail_stands_still() -> None:
+    """The negative control. Whether two meet is chance, so a crowd may be asked more than once."""
+    for _ in range(CROWDS_MAX):
+        result = run(
+            "postgres_children",
+            "crowd",
+            url=server.url(**PATIENT),
+            administrator=administrator(),
+            processes=2,
+            has_workflows_of_its_own=True,
+            workflows=["WF-0"],
+            group=1,
+            commits=50,
+            session="s-1",
+            believes_itself=True,
+        )
+        if result["violations"]:
+            break
+    keep("postgres", "control: believes itself", {"found": len(result["violations"])}, [])
+    assert any("not what follows" in violation for violation in result["violations"])
 
 
 def test_without_keys_the_harness_goes_red() -> None:

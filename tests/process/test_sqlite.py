@@ -13,7 +13,8 @@ from holdfast.adapters.sqlite.store import SqliteStore
 from tests.adapters.sqlite.files_left_behind import commit_some, with_hot_journal, with_log
 from tests.process.evidence import keep
 from tests.process.running import run
-from tests.process.sqlite_children import DRIVERS
+from tests.process.sqlite_children import Plan, open_store
+from tests.process.telling import check_trails
 
 ROLLBACK = {"driver": "sqlite3", "journal_mode": "rollback"}
 WAL = {"driver": "apsw", "journal_mode": "wal"}
@@ -57,6 +58,37 @@ def test_the_harness_notices_a_writer_that_lies(plan: dict[str, str], fast_folde
     keep("sqlite", label(plan, "kill, control"), {"found": len(result["violations"])}, [])
     assert any("acknowledged and lost" in violation for violation in result["violations"])
     assert not any("ended by itself" in violation for violation in result["violations"])
+
+
+def test_the_harness_notices_a_trail_that_is_not_told_in_the_same_commit(
+    plan: dict[str, str], fast_folder: Path
+) -> None:
+    """The negative control of the trails: done first and told afterwards must be found out, too."""
+    lie = {**plan, "tells_apart": True}
+    options = {"folder": str(fast_folder), "rounds": 60, "rounds_per_store": 1, "seed": 7}
+    result = run("sqlite_children", "kill", plan=lie, **options)
+    keep("sqlite", label(plan, "kill, control of trails"), {"found": len(result["violations"])}, [])
+    assert any("half a commit" in violation for violation in result["violations"])
+    assert not any("ended by itself" in violation for violation in result["violations"])
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("delete from audit where seq = 3 and session_id = 's-WF-0'", "s-WF-0: an audit entry is not what"),
+        ("update audit set leaf = 99 where leaf = 5", " is not where it is said to be"),
+        ("update audit set payload = null where seq = 2", "lost, or was erased and is back"),
+        ("delete from audit where session_id = 's-shared'", "s-shared: half a commit"),
+    ],
+)
+def test_the_checker_notices_damage_to_trails(damage: str, said: str, fast_folder: Path) -> None:
+    store = opened(WAL, fast_folder / "store.db")
+    commit_some(store, 5)
+    assert check_trails(store) == []
+    with store._database.transaction() as transaction:
+        assert transaction.run(damage)
+    assert any(said in violation for violation in check_trails(store))
+    store.close()
 
 
 @pytest.mark.parametrize(("processes", "threads"), [(8, 1), (4, 2)])
@@ -130,7 +162,7 @@ def shut(folder: Path) -> None:
 
 
 def opened(plan: dict[str, str], path: Path) -> SqliteStore:
-    return SqliteStore.open(str(path), driver=DRIVERS[plan["driver"]](), journal_mode=plan["journal_mode"])
+    return open_store(Plan(str(path), **plan))
 
 
 def read_by_nobody(plan: dict[str, str], path: Path, told: dict[int, str]) -> list[str]:

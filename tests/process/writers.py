@@ -16,9 +16,9 @@ from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.conformance.history import in_threads
 from holdfast.domain.errors import CheckpointConflictError, CheckpointWriteError, StoreClosedError
-from tests.process import commits
+from tests.process import commits, telling
 from tests.process.child import Report, start
-from tests.process.children import leftovers
+from tests.process.children import TellingStore, leftovers
 from tests.process.commits import Acknowledged, check_store
 
 JOURNAL_BYTES = 65536
@@ -61,7 +61,7 @@ def _write_in_threads(report: Report, _: int, number: int, options: dict[str, An
     if options["lockless"]:
         # What they make of the store may keep a writer busy for ever, which is a failure as well.
         signal.alarm(CONTROL_SECONDS)
-    store = FilesystemStore.open(root, journal_bytes=JOURNAL_BYTES, disk=disk)
+    store = TellingStore.open(root, journal_bytes=JOURNAL_BYTES, disk=disk)
     errors: list[BaseException] = []
 
     def write(thread: int) -> None:
@@ -99,7 +99,7 @@ def examine(root: str, told: Acknowledged) -> list[str]:
     """Open the store when all are gone: it holds what was acknowledged, and nothing else."""
     try:
         store = FilesystemStore.open(root, journal_bytes=JOURNAL_BYTES, background=False)
-        found = check_store(store, told)
+        found = [*check_store(store, told), *telling.check_trails(store)]
         total = sum(len(list(store.entries(workflow_id))) for workflow_id in store.workflows())
         store.close()
     except Exception as error:

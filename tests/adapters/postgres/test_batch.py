@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from holdfast.adapters.memory import MemoryStore
 from holdfast.adapters.postgres import batch
 from holdfast.adapters.postgres.batch import Unit
 from holdfast.conformance.history import History, blob_name, make_keyframe
+from holdfast.conformance.trailing import about_the_store, told
 from holdfast.domain.record import Commit, Head, Transition
 
 
@@ -111,3 +114,32 @@ def test_a_unit_can_be_taken_apart():
     unit = Unit(tuple(commits), (4, 5, 6))
     assert [(u.commits, u.places) for u in unit.alone()] == [((c,), (4 + n,)) for n, c in enumerate(commits)]
     assert unit.size_bytes > sum(len(commit.record.data) for commit in commits)
+
+
+def test_commits_of_no_workflow_stand_in_one_unit_and_those_with_files_alone():
+    entry = told(1)
+    plain, filing = about_the_store(entry), about_the_store(entry, files={"keys/a": b""})
+    units, later = batch.next_round(list(enumerate([plain, plain, filing, plain])))
+    assert [unit.places for unit in units] == [(0, 1)]
+    assert units[0].is_of_no_workflow and units[0].is_told and not units[0].needs_a_turn
+    assert [place for place, _ in later] == [2, 3]
+    [alone], _ = batch.next_round(later)
+    assert alone.places == (2,) and alone.needs_a_turn
+
+
+@pytest.mark.parametrize(
+    "parts", [{"files": {"keys/a": None}}, {"expected_files": {"keys/a": None}}, {"erased": (("s", 1),)}]
+)
+def test_who_changes_more_than_a_workflow_needs_a_turn(parts):
+    assert Unit((about_the_store(**parts),), (0,)).needs_a_turn
+
+
+def test_who_tells_and_records_nothing_needs_a_turn_in_its_workflow():
+    telling = Commit("W", Head(), audit=(told(1),))
+    assert Unit((telling,), (0,)).needs_a_turn
+    assert not Unit((Commit("W", Head()),), (0,)).needs_a_turn
+
+
+def test_entries_count_as_bytes():
+    bare, heavy = (Unit((about_the_store(told(1, stored=b"x" * size)),), (0,)) for size in (0, 5000))
+    assert heavy.size_bytes - bare.size_bytes == 5000 and bare.size_bytes > 0

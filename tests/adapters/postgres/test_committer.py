@@ -10,8 +10,9 @@ import pytest
 from psycopg import errors
 
 from holdfast.adapters.postgres import batch, statement
+from holdfast.adapters.postgres.attempt import Attempt
 from holdfast.adapters.postgres.batch import Unit
-from holdfast.adapters.postgres.committer import Committer, _Attempt
+from holdfast.adapters.postgres.committer import Committer
 from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.conformance.history import History, blob_name, make_keyframe
 from holdfast.domain.errors import (
@@ -258,7 +259,7 @@ def test_a_blob_that_goes_before_a_commit_that_only_needs_it_is_told(store):
 
 def test_a_blob_that_comes_back_or_goes_in_with_the_commit_is_no_hindrance(store, monkeypatch):
     sha256 = blob_name(b"x")
-    send, tries = _Attempt.send, []
+    send, tries = Attempt.send, []
 
     def fail_first(self, units):
         tries.append(units)
@@ -266,7 +267,7 @@ def test_a_blob_that_comes_back_or_goes_in_with_the_commit_is_no_hindrance(store
             raise errors.ForeignKeyViolation("gone at this moment")
         return send(self, units)
 
-    monkeypatch.setattr(_Attempt, "send", fail_first)
+    monkeypatch.setattr(Attempt, "send", fail_first)
     History(store).commit(blobs={sha256: b"x"})
     assert len(tries) == 3 and store.has_blob(sha256)
 
@@ -275,7 +276,7 @@ def test_blobs_that_never_stay_are_given_up(store, monkeypatch):
     def fail(self, units):
         raise errors.ForeignKeyViolation("gone again")
 
-    monkeypatch.setattr(_Attempt, "send", fail)
+    monkeypatch.setattr(Attempt, "send", fail)
     [outcome] = store.commit([History(store).draft(blobs={blob_name(b"x"): b"x"})])
     assert isinstance(outcome, CheckpointConflictError) and "come and go" in str(outcome)
 
@@ -385,7 +386,7 @@ def test_a_key_that_is_there_against_all_reason_is_a_conflict(store, monkeypatch
     def fail(self, units):
         raise errors.UniqueViolation("there already")
 
-    monkeypatch.setattr(_Attempt, "send", fail)
+    monkeypatch.setattr(Attempt, "send", fail)
     assert isinstance(store.commit([History(store).draft()])[0], CheckpointConflictError)
 
 
@@ -393,7 +394,7 @@ def test_a_value_that_the_server_refuses_is_told_by_its_commit(store, monkeypatc
     def fail(self, units):
         raise errors.NumericValueOutOfRange("too large")
 
-    monkeypatch.setattr(_Attempt, "send", fail)
+    monkeypatch.setattr(Attempt, "send", fail)
     [outcome] = store.commit([History(store).draft()])
     assert isinstance(outcome, UnstorableValueError) and "too large" in str(outcome)
 

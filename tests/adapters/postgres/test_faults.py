@@ -84,3 +84,10 @@ def test_a_server_that_is_not_ready_yet_is_told_from_one_that_refuses(state):
     assert faults.is_getting_ready(fault)
     assert type(faults.translate_refusal(fault, "here")) is CheckpointReadError
     assert not faults.is_getting_ready(psycopg.OperationalError('FATAL:  database "x" does not exist'))
+
+
+def test_what_was_given_up_says_whether_anything_may_have_been_kept():
+    away = CheckpointReadError("the server is away", place="there")
+    assert "nothing was recorded" in str(faults.unwritten(away, is_repeated=False))
+    for problem in (faults.unwritten(away, is_repeated=True), faults.unknown("it is away", "there")):
+        assert "unknown" in str(problem) and problem.place == "there"

@@ -12,7 +12,9 @@ from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.adapters.sql.database import NOTHING
 from holdfast.conformance.history import History, blob_name, make_keyframe
 from holdfast.conformance.store import StoreConformance
+from holdfast.conformance.trailing import about_the_store, told
 from holdfast.domain.errors import StoreClosedError, StoreNotFoundError, StoreReadOnlyError
+from holdfast.domain.payload import encode_payload
 from holdfast.domain.record import Removal
 from holdfast.ports import Store
 from tests.adapters.postgres import server
@@ -38,12 +40,28 @@ def filled(store):
     other = History(store, "caf\u00e9 \U0001f980")
     other.commit()
     other.commit(group=2)
-    store.remove(other.workflow_id, Removal(sequences=(1,), groups=(1,), events_through=1))
+    removal = Removal(sequences=(1,), groups=(1,), events_through=1, audit=(told(1, "caf\u00e9"),))
+    store.remove(other.workflow_id, removal)
+    payload = encode_payload({"why": "because"}, bytes(32))
+    store.commit([about_the_store(told(2), told(3, stored=payload), files={"keys/a.json": b"a"})])
+    store.integrate()
+    store.commit([about_the_store(told(4))])
     return history
 
 
 def contents(store):
     """Everything a store tells."""
+    trails = {
+        name: [(line, store.payload(name, seq), store.place(name, seq)) for seq, line in numbered]
+        for name in store.sessions()
+        for numbered in [list(enumerate(store.trail(name), start=1))]
+    }
+    files = {name: store.file(name) for name in store.files("")}
+    return trails, files, list(store.leaves()), list(store.waiting()), workflows(store)
+
+
+def workflows(store):
+    """What a store tells about workflows."""
     return {
         workflow_id: (
             store.head(workflow_id),
@@ -98,6 +116,8 @@ def test_who_opens_it_for_reading_sees_everything_and_changes_nothing(store, url
     for call in (
         lambda: reader.put_keyframe("W", make_keyframe(1, b"one")),
         lambda: reader.remove("W", Removal(sequences=(1,))),
+        lambda: reader.commit([about_the_store(told(1))]),
+        lambda: reader.acquire("W", "bob", 1, (told(1),)),
     ):
         with pytest.raises(StoreReadOnlyError):
             call()

@@ -11,6 +11,7 @@ from holdfast.adapters.sql.inspect import check_tables, count_tables
 from holdfast.adapters.sqlite.database import SqliteDatabase
 from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.conformance.history import History, blob_name
+from holdfast.conformance.trailing import about_the_store, told
 from holdfast.domain.errors import CheckpointCorruptError
 from holdfast.domain.record import Removal
 
@@ -23,6 +24,7 @@ def filled(store: SqliteStore) -> Iterator[SqliteStore]:
     history.commit(keyframe=b"one", blobs={blob_name(BLOB): BLOB})
     history.commit()
     history.commit()
+    store.commit([about_the_store(told(1, stored=b"payload"), files={"tile": b"tile"})])
     yield store
 
 
@@ -71,16 +73,20 @@ def test_what_cannot_be_asked_is_a_finding_each_time() -> None:
 
 def test_counts_tell_what_is_kept(filled: SqliteStore, database: SqliteDatabase) -> None:
     counts = count_tables(database)
-    names = ("workflows", "checkpoints", "events", "keyframes", "blobs")
-    assert [counts[name] for name in names] == [1, 3, 3, 1, 1]
+    names = ("workflows", "checkpoints", "events", "keyframes", "blobs", "audit_entries", "sessions", "files")
+    assert [counts[name] for name in names] == [1, 3, 3, 1, 1, 2, 1, 1]
+    assert counts["kinds"]["audit_entries"] == len(b"".join(filled.trail("s-1"))) + len(b"payload")
+    assert counts["kinds"]["files"] == len(b"tile")
     assert counts["kinds"]["blobs"] == len(BLOB)
     assert counts["bytes"] == sum(counts["kinds"].values())
     filled.remove("W", Removal(sequences=(1,), groups=(1,), events_through=3, blobs=(blob_name(BLOB),)))
     counts = count_tables(database)
-    assert [counts[name] for name in names] == [1, 2, 0, 0, 0]
-    assert counts["bytes"] == 0
+    assert [counts[name] for name in names[:5]] == [1, 2, 0, 0, 0]
+    kinds = counts["kinds"]
+    assert counts["bytes"] == kinds["audit_entries"] + kinds["files"]
 
 
 def test_empty_tables_count_nothing(database: SqliteDatabase) -> None:
     counts = count_tables(database)
     assert counts["bytes"] == counts["workflows"] == counts["checkpoints"] == 0
+    assert counts["audit_entries"] == counts["sessions"] == counts["files"] == 0

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.adapters.sql import leasing
+from holdfast.adapters.sqlite.database import SqliteDatabase
 from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.domain.errors import CheckpointCorruptError, ConfigError, LeaseHeldError
 from holdfast.testing import FixedClock
@@ -16,6 +18,16 @@ def test_the_row_of_a_released_lease_keeps_its_token(store: SqliteStore) -> None
     store.release(store.acquire("W", "ann", 60))
     assert store._database.rows("select token, released from leases") == [(1, 1)]
     assert store.acquire("W", "bob", 60).token == 2
+
+
+def test_only_what_was_had_is_given_up(database: SqliteDatabase, store: SqliteStore) -> None:
+    lease = store.acquire("W", "ann", 60)
+    with database.transaction() as transaction:
+        assert leasing.release(transaction, lease)
+        assert not leasing.release(transaction, lease)
+    store.acquire("W", "bob", 60)
+    with database.transaction() as transaction:
+        assert not leasing.release(transaction, lease)
 
 
 def test_who_is_refused_leaves_no_row(store: SqliteStore) -> None:

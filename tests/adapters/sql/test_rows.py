@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.adapters.sql import rows
+from holdfast.domain.audit_entry import TrailHead
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointNotFoundError, ChecksumMismatchError
 from holdfast.domain.ids import GENESIS
 from holdfast.domain.record import Entry, Head, KeyframeEntry, Lease
@@ -117,3 +118,19 @@ def test_what_is_missing_is_named() -> None:
     assert "W@3" in str(rows.no_checkpoint("W", 3))
     assert "keyframe" in str(rows.no_checkpoint("W", 3, "keyframe"))
     assert isinstance(rows.no_blob("abc"), CheckpointNotFoundError)
+
+
+def test_the_last_entry_of_a_session_is_its_head() -> None:
+    row = (7, "sha256:c", "2026-01-11T12:00:00.000000Z", "AGENT_DECISION")
+    assert rows.read_trail_head(row, "s") == TrailHead("s", 7, row[1], row[2])
+    assert rows.read_trail_head((*row[:3], "SESSION_CLOSED"), "s").closed
+    for at in range(4):
+        with pytest.raises(CheckpointCorruptError, match="row"):
+            rows.read_trail_head((*row[:at], b"else", *row[at + 1 :]), "s")
+
+
+def test_a_whole_number_is_one() -> None:
+    assert rows.read_whole(7, "leaf") == 7
+    for strange in (None, "7", 7.0, b"7"):
+        with pytest.raises(CheckpointCorruptError):
+            rows.read_whole(strange, "leaf")

@@ -1,4 +1,4 @@
-"""Commits in one transaction: who loses drops out alone, and no head is believed for too long."""
+"""Commits in one transaction: who loses drops out alone."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from typing import Any
 
 import pytest
 
-from holdfast.adapters.sqlite.driver import Connection
 from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.conformance.history import History, blob_name
+from holdfast.conformance.trailing import about_the_store, check_trail, numbers, told
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointNotFoundError,
-    DiskFullError,
     InvalidIdError,
+    InvalidStateError,
+    LeaseHeldError,
+    UnstorableValueError,
 )
 from holdfast.domain.record import Commit, Head, Record
+from tests.adapters.sqlite.listening import listen
 
 
 @pytest.fixture
@@ -26,29 +29,6 @@ def store(fast_folder: Path) -> Iterator[SqliteStore]:
     store = SqliteStore.open(str(fast_folder / "store.db"))
     yield store
     store.close()
-
-
-class Listening:
-    """A connection that notes what it is asked."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self.asked: list[str] = []
-
-    def execute(self, sql: str, *parameters: Any) -> Any:
-        self.asked.append(" ".join(sql.split()))
-        return self._connection.execute(sql, *parameters)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._connection, name)
-
-
-def listen(store: SqliteStore) -> list[str]:
-    """Listen to the connection that writes from now on."""
-    assert store._database._writer is not None
-    listening = Listening(store._database._writer)
-    store._database._writer = listening
-    return listening.asked
 
 
 def renamed(commit: Commit, **changes: Any) -> Commit:
@@ -67,57 +47,21 @@ def test_one_call_is_one_transaction(store: SqliteStore) -> None:
     ]
 
 
-def test_a_head_is_remembered_while_nobody_else_writes(store: SqliteStore) -> None:
-    history = History(store)
-    history.commit()
-    asked = listen(store)
-    history.commit()
-    asked.clear()
-    history.commit()
-    assert not any("order by" in sql for sql in asked)
-
-
-def test_a_head_is_forgotten_once_somebody_else_wrote(store: SqliteStore) -> None:
-    mine, other = History(store), SqliteStore.open(store._database.path)
-    mine.commit()
-    theirs = History(other)
-    theirs.commit()
-    assert isinstance(store.commit([mine.draft()])[0], CheckpointConflictError)
-    mine.head = store.head("W")
-    mine.commit()
-    assert isinstance(other.commit([theirs.draft()])[0], CheckpointConflictError)
-    other.close()
-
-
-def test_a_head_of_a_transaction_that_failed_is_forgotten(store: SqliteStore) -> None:
-    history = History(store)
-    history.commit()
-    store._database.outside("pragma max_page_count = 1")
-    draft = history.draft(text="x" * 100_000)
-    with pytest.raises(DiskFullError):
-        store.commit([draft])
-    assert store.head("W") == history.head
-    store._database.outside("pragma max_page_count = 1000000")
-    assert store.commit([draft]) == [None]
-
-
-def test_many_workflows_do_not_fill_the_memory(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.adapters.sqlite.committing._HEADS_MAX", 3)
-    for number in range(10):
-        History(store, f"W{number}").commit()
-        assert len(store._heads._known) <= 4
-    for number in range(10):
-        assert store.head(f"W{number}").sequence == 1
-
-
 @pytest.mark.parametrize(
     ("spoil", "kind"),
     [
         (lambda commit: renamed(commit, label="\ud800"), InvalidIdError),
         (lambda commit: renamed(commit, blobs=("0" * 64,)), CheckpointNotFoundError),
         (lambda commit: replace(commit, events=commit.events * 2), CheckpointConflictError),
+        (lambda commit: replace(commit, audit=(told(1), replace(told(2), type="x"))), InvalidStateError),
+        (lambda commit: replace(commit, audit=(replace(told(1), facts={"X": 1}),)), UnstorableValueError),
+        (lambda commit: replace(commit, files={"../x": b""}), InvalidIdError),
+        (lambda commit: replace(commit, expected_files={"a": b""}), CheckpointConflictError),
     ],
-    ids=["a text that is none", "a blob that is nowhere", "an event twice"],
+    ids=[
+        *("a text that is none", "a blob that is nowhere", "an event twice"),
+        *("an entry of no type", "a fact that is none", "a file elsewhere", "a file that is not there"),
+    ],
 )
 def test_what_is_wrong_with_one_commit_does_not_hurt_the_others(
     spoil: Any, kind: type[Exception], store: SqliteStore
@@ -139,3 +83,35 @@ def test_a_blob_that_was_named_twice_is_used_once(store: SqliteStore) -> None:
     history = History(store)
     store.commit([renamed(history.draft(blobs={name: b"blob"}), blobs=(name, name))])
     assert store._database.rows("select sha256, sequence, kind from blob_uses") == [(name, 1, "record")]
+
+
+def test_an_entry_is_in_the_transaction_of_its_commit(store: SqliteStore) -> None:
+    History(store).commit(audit=(told(1),))
+    asked = listen(store)
+    assert store.commit([about_the_store(told(2), files={"a": b"1"}), about_the_store(told(3))]) == [None] * 2
+    assert asked[0] == "begin immediate" and asked[-1] == "commit" and asked.count("commit") == 1
+    assert numbers(store.leaves()) == [1, 2, 3]
+
+
+def test_what_a_commit_of_the_same_call_left_is_what_the_next_one_finds(store: SqliteStore) -> None:
+    first = about_the_store(files={"a": b"1"}, expected_files={"a": None})
+    second = about_the_store(told(1), files={"a": b"2"}, expected_files={"a": b"1"})
+    outcomes = store.commit([first, second, second])
+    assert [type(outcome) for outcome in outcomes] == [type(None), type(None), CheckpointConflictError]
+    assert (store.file("a"), numbers(store.trail("s-1"))) == (b"2", [1])
+
+
+def test_what_concerns_no_workflow_needs_no_lease(store: SqliteStore) -> None:
+    history = History(store)
+    store.acquire("W", "ann", 60)
+    outcomes = store.commit([about_the_store(told(1)), history.draft(audit=(told(2),))])
+    assert [type(outcome) for outcome in outcomes] == [type(None), LeaseHeldError]
+    assert numbers(store.trail("s-1")) == [1]
+
+
+def test_trails_survive_a_call_that_has_to_be_tried_one_by_one(store: SqliteStore) -> None:
+    spoilt = renamed(History(store, "B").draft(audit=(told(2),)), blobs=("0" * 64,))
+    outcomes = store.commit([about_the_store(told(1)), spoilt, about_the_store(told(3))])
+    assert [type(outcome) for outcome in outcomes] == [type(None), CheckpointNotFoundError, type(None)]
+    assert numbers(store.leaves()) == [1, 3]
+    assert check_trail(store, "s-1").seq == 3

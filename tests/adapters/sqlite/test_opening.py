@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from holdfast.adapters.sqlite.journaling import ROLLBACK, WAL
 from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.adapters.system import RandomIds
 from holdfast.conformance.history import History
+from holdfast.conformance.trailing import about_the_store, check_trail, numbers, told
 from holdfast.domain.errors import (
     CheckpointCorruptError,
     ConfigError,
@@ -23,6 +25,7 @@ from holdfast.domain.errors import (
     StoreNotFoundError,
     UnsupportedVersionError,
 )
+from holdfast.domain.payload import encode_payload
 from tests.application.services import make_service
 
 #: Two ways to the same SQLite, one of which says that it has the bug.
@@ -225,7 +228,33 @@ def test_a_store_of_an_older_schema_is_brought_up_to_date_and_read(stored: Path,
         lease = store.lease("with blobs")
         assert lease is not None and lease.owner == "somebody"
         service.create_checkpoint("plain", {"name": "plain", "log": ["more"]})
+        assert store.commit([about_the_store(told(5, "old trail"))]) == [None]
+        assert check_trail(store, "old trail").seq == (2 if stored.name == "schema_1.db.gz" else 6)
+        assert store.integrate() == len(list(store.leaves()))
         assert [finding for finding in store.check() if finding.harm] == []
+
+
+def test_a_trail_of_an_older_schema_is_what_it_was(path: str) -> None:
+    """Four decisions: the second and the third with a payload, that of the second erased."""
+    Path(path).write_bytes(gzip.decompress((STORES / "schema_2.db.gz").read_bytes()))
+    with closing(SqliteStore.open(path)) as store:
+        assert numbers(store.trail("old trail")) == [1, 2, 3, 4]
+        assert store.payload("old trail", 3) is None
+        assert store.payload("old trail", 4) == encode_payload({"why": "reason 3"}, bytes([3] * 32))
+        assert list(store.files("")) == ["audit/log/tile/0/000.p/4"]
+        assert store.file("audit/log/tile/0/000.p/4") == b"tile"
+        assert {finding.problem for finding in store.check()} == set()
+
+
+def test_a_reader_does_not_give_an_older_store_a_trail(path: str) -> None:
+    Path(path).write_bytes(before := gzip.decompress((STORES / "schema_1.db.gz").read_bytes()))
+    with pytest.raises(UnsupportedVersionError, match="Open it once for writing"):
+        SqliteStore.open(path, read_only=True)
+    assert Path(path).read_bytes() == before
+    SqliteStore.open(path).close()
+    with closing(SqliteStore.open(path, read_only=True)) as reader:
+        assert (list(reader.sessions()), reader.integrate(), reader.file("a")) == ([], 0, None)
+        assert len(list(reader.entries("plain"))) == 12
 
 
 @pytest.mark.parametrize("mode", [WAL, ROLLBACK])

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.domain.record import Commit, EventRecord, Head, Keyframe, Record, Transition
+from holdfast.domain.record import NO_WORKFLOW, Commit, EventRecord, Head, Keyframe, Record, Transition
 
 #: What one statement carries at most, unless a single chain has more.
 STATEMENT_BYTES_MAX = 16 * 1024 * 1024
 STATEMENT_UNITS_MAX = 256
+#: What the line of an audit entry takes, more or less.
+_LINE_BYTES = 600
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Commits of one workflow, each on top of the one before: they get in together, or none does."""
+    """Commits of one workflow, each on top of the one before: they get in together, or none does.
+
+    Those of no workflow stand in one unit as well, each beside the others.
+    """
 
     commits: tuple[Commit, ...]
     #: Where each stands in the call.
@@ -54,6 +59,22 @@ class Unit:
     def is_empty(self) -> bool:
         """Whether it only asks if the workflow stands where its writer believes."""
         return not any(commit.events or commit.record for commit in self.commits)
+
+    @property
+    def is_of_no_workflow(self) -> bool:
+        return self.workflow_id == NO_WORKFLOW
+
+    @property
+    def is_told(self) -> bool:
+        """Whether it has audit entries."""
+        return any(commit.audit for commit in self.commits)
+
+    @property
+    def needs_a_turn(self) -> bool:
+        """Whether one statement cannot do it: it changes files, or tells and records nothing."""
+        if any(map(_reaches_out, self.commits)):
+            return True
+        return self.is_empty and self.is_told and not self.is_of_no_workflow
 
     @property
     def is_plain(self) -> bool:
@@ -103,9 +124,13 @@ class Unit:
                 for sha256 in set(commit.keyframe.entry.blobs):
                     yield sha256, commit.keyframe.entry.sequence, "keyframe"
 
+    def numbered(self) -> Iterator[tuple[Commit, int]]:
+        """Its commits, each with where it stands in the call."""
+        return zip(self.commits, self.places, strict=True)
+
     def alone(self) -> list[Unit]:
         """Its commits one by one."""
-        return [Unit((commit,), (place,)) for commit, place in zip(self.commits, self.places, strict=True)]
+        return [Unit((commit,), (place,)) for commit, place in self.numbered()]
 
     def _moved(self) -> dict[int, Transition]:
         return {
@@ -153,8 +178,12 @@ def statements(units: Iterable[Unit]) -> Iterator[list[Unit]]:
 
 def _follows(commit: Commit, before: Commit) -> bool:
     # What a commit without a record needs is checked by no row of the statement: it goes alone.
-    is_bare = _has_bare_needs(commit) or _has_bare_needs(before)
-    return commit.expected == before.head and commit.token == before.token and not is_bare
+    goes_alone = any(_has_bare_needs(one) or _reaches_out(one) for one in (before, commit))
+    return commit.expected == before.head and commit.token == before.token and not goes_alone
+
+
+def _reaches_out(commit: Commit) -> bool:
+    return bool(commit.files or commit.expected_files or commit.erased)
 
 
 def _has_bare_needs(commit: Commit) -> bool:
@@ -171,4 +200,5 @@ def _amended(record: Record, moved: Transition | None) -> Record:
 def _size_bytes(commit: Commit) -> int:
     size = sum(len(event.data) for event in commit.events) + sum(map(len, commit.blobs.values()))
     size += len(commit.record.data) if commit.record is not None else 0
+    size += sum(_LINE_BYTES + len(entry.stored) for entry in commit.audit)
     return size + (len(commit.keyframe.data) if commit.keyframe is not None else 0)

@@ -3,6 +3,9 @@
 When the connection dies nobody knows whether the statement took effect. It is sent again, the same rows under
 the same keys: that waits for a transaction still under way, gets in if nothing had, and meets its own rows if
 all had.
+
+Commits with audit entries go in one statement, too, chained on top of where their sessions are remembered to
+stand. Where that is not so any more, or others are writing to them, they take turns.
 """
 
 from __future__ import annotations
@@ -14,11 +17,14 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import errors
 
-from holdfast.adapters.postgres import batch, statement
+from holdfast.adapters.postgres import batch, statement, telling, trails
+from holdfast.adapters.postgres.attempt import Attempt
 from holdfast.adapters.postgres.batch import Unit
-from holdfast.adapters.postgres.connections import ConnectionLost, Connections, Deadline
-from holdfast.adapters.postgres.database import ATTEMPTS_MAX, PostgresDatabase
-from holdfast.adapters.postgres.faults import PASSING, told, translate
+from holdfast.adapters.postgres.connections import ConnectionLost, Connections
+from holdfast.adapters.postgres.database import PostgresDatabase
+from holdfast.adapters.postgres.faults import PASSING, told, translate, unknown, unwritten
+from holdfast.adapters.postgres.trails import Chained, KnownHeads, Unchainable
+from holdfast.adapters.postgres.turns import Turn
 from holdfast.adapters.sql import rows
 from holdfast.adapters.sql.database import Row
 from holdfast.adapters.sql.reading import HEAD
@@ -37,6 +43,10 @@ Outcome = Exception | None
 
 #: What encoding raises before anything is sent: for no text, and for numbers beyond a `bigint`.
 _UNSENDABLE = (UnicodeEncodeError, struct.error, OverflowError)
+#: What refuses a statement with entries as a whole, because of others or because a blob just went.
+_IN_THE_WAY = (errors.UniqueViolation, errors.NotNullViolation, errors.ForeignKeyViolation, *PASSING)
+#: How often such a statement is sent with newer heads before its units take turns.
+_TRIES_MAX = 3
 
 _MISSING_BLOBS = """
 select wanted.sha256 from (select unnest(:names::text[]) as sha256) as wanted
@@ -65,7 +75,7 @@ class Committer:
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
         self._connections: Connections = database.connections
-        self._place = database.place
+        self._heads = KnownHeads()
 
     def commit(self, commits: Sequence[Commit]) -> list[Outcome]:
         """Commit each, in one transaction as far as they are independent; answer one outcome each.
@@ -75,7 +85,7 @@ class Committer:
         """
         if len(commits) == 1 and commits[0].events and commits[0].record and commits[0].record.data:
             # What nearly every call is, without detours.
-            return [outcome for _, outcome in self._try([Unit((commits[0],), (0,))])]
+            return [outcome for _, outcome in self._alone(Unit((commits[0],), (0,)))]
         outcomes: list[Outcome] = [None] * len(commits)
         pending = list(enumerate(commits))
         while pending:
@@ -87,23 +97,40 @@ class Committer:
 
     def _round(self, units: list[Unit]) -> list[tuple[Unit, Outcome]]:
         """Try units of different workflows."""
-        decided: list[tuple[Unit, Outcome]] = [(unit, self._look(unit)) for unit in units if unit.is_empty]
+        decided: list[tuple[Unit, Outcome]] = []
         sent = []
-        for unit in (unit for unit in units if not unit.is_empty):
+        for unit in units:
             # A record's blobs are checked by the foreign key; without a record nothing refers to them.
-            missing = self._missing_blobs(unit) if unit.has_bare_needs else []
+            missing = self._missing_blobs(unit) if unit.has_bare_needs and not unit.is_empty else []
             if missing:
                 decided.append((unit, rows.no_blob(missing[0])))
+            elif unit.needs_a_turn or (unit.is_empty and not unit.is_told):
+                decided += self._alone(unit)
             else:
                 sent.append(unit)
-        for has_events in (True, False):
-            for piece in batch.statements(unit for unit in sent if bool(unit.events) == has_events):
-                decided += self._try(piece)
+        for with_events in (True, False):
+            # Entries of no workflow go with whatever goes first.
+            fitting = (u for u in sent if (bool(u.events) or u.is_of_no_workflow) == with_events)
+            for piece in batch.statements(fitting):
+                decided += self._together(piece)
         return decided
+
+    def _together(self, units: list[Unit]) -> list[tuple[Unit, Outcome]]:
+        return self._tell(units) if any(unit.is_told for unit in units) else self._try(units)
+
+    def _alone(self, unit: Unit, *, is_repeated: bool = False) -> list[tuple[Unit, Outcome]]:
+        """Try a single one, of whatever kind: inside a chain there may be commits that record nothing."""
+        if unit.is_empty and not unit.is_of_no_workflow:
+            outcome = self._look(unit)
+            if outcome is not None or not unit.needs_a_turn:
+                return [(unit, outcome)]
+        if unit.needs_a_turn or unit.is_told:
+            return self._tell([unit])
+        return [(unit, None)] if unit.is_empty else self._try([unit], is_repeated=is_repeated)
 
     def _try(self, units: list[Unit], *, is_repeated: bool = False) -> list[tuple[Unit, Outcome]]:
         """Send units in one statement; where that is not possible, each in one of its own."""
-        attempt = _Attempt(self._connections, is_repeated=is_repeated)
+        attempt = Attempt(self._connections, is_repeated=is_repeated)
         try:
             answer = attempt.send(units)
         except (psycopg.Error, *_UNSENDABLE) as fault:
@@ -114,9 +141,61 @@ class Committer:
             return [pair for part in parts for pair in self._alone(part, is_repeated=attempt.is_repeated)]
         return self._decide(units, answer, is_repeated=attempt.is_repeated)
 
-    def _alone(self, unit: Unit, *, is_repeated: bool) -> list[tuple[Unit, Outcome]]:
-        # Inside a chain there may be commits that record nothing.
-        return [(unit, self._look(unit))] if unit.is_empty else self._try([unit], is_repeated=is_repeated)
+    # -- with audit entries --------------------------------------------------------------------
+
+    def _tell(self, units: list[Unit]) -> list[tuple[Unit, Outcome]]:
+        """Do units with their entries, all at once; where that is not possible, without those in the way."""
+        try:
+            return self._in_turn(units) if units[0].needs_a_turn else self._at_once(units)
+        except Unchainable as fault:
+            others = [unit for unit in units if unit is not fault.unit]
+            decided = self._together(others) if others else []
+            if len(fault.unit.commits) == 1:
+                return [*decided, (fault.unit, fault.problem)]
+            parts = fault.unit.alone()
+        except (psycopg.Error, *_UNSENDABLE) as fault:
+            decided, parts = [], units if len(units) > 1 else units[0].alone()
+            if len(parts) == 1:
+                return [(units[0], self._refused(units[0], fault))]
+        return [*decided, *(pair for part in parts for pair in self._alone(part))]
+
+    def _at_once(self, units: list[Unit]) -> list[tuple[Unit, Outcome]]:
+        """Send one statement; again if the trails stood elsewhere, in turn if others are at them."""
+        for _ in range(_TRIES_MAX):
+            chained = trails.chain_units(units, self._heads.get)
+            try:
+                found = self._sent(units, chained)
+            except ConnectionLost:
+                return self._in_turn(units, chained)
+            except _IN_THE_WAY:
+                break
+            if not found:
+                self._heads.keep(chained.after.values())
+                return [(unit, None) for unit in units]
+            answer = telling.read_answer(found)
+            self._heads.keep(answer.heads)
+            if answer.misfits and len(units) == 1:
+                return self._decide(units, answer.met, is_repeated=False)
+            if answer.misfits or answer.is_busy:
+                break
+        return self._in_turn(units)
+
+    def _sent(self, units: list[Unit], chained: Chained) -> list[Row]:
+        query, parameters = statement.build([unit for unit in units if not unit.is_empty], chained)
+        try:
+            with self._connections.connection() as connection:
+                return connection.cursor(binary=True).execute(query, parameters, prepare=True).fetchall()
+        except StoreClosedError:
+            raise
+        except CheckpointError as problem:
+            raise unwritten(problem, is_repeated=False) from problem
+
+    def _in_turn(self, units: list[Unit], sent: Chained | None = None) -> list[tuple[Unit, Outcome]]:
+        turn = Turn(self._database, self._heads, units, sent)
+        turned = turn.take()
+        if turned.refusal is not None:
+            return [(unit, turned.refusal) for unit in units]
+        return self._decide(units, turned.met, is_repeated=turn.is_repeated)
 
     # -- the truth about each ----------------------------------------------------------------
 
@@ -150,7 +229,7 @@ class Committer:
         last = unit.events[-1]
         found = self._database.rows(_LANDED_EVENT, {"workflow_id": unit.workflow_id, "seq": last.seq})
         if not found and head.event_seq >= last.seq:
-            raise _unknown("its event was removed before it could be seen", unit.workflow_id)
+            raise unknown("its event was removed before it could be seen", unit.workflow_id)
         return found == [(last.hash,)]
 
     def _look(self, unit: Unit) -> Outcome:
@@ -184,7 +263,7 @@ class Committer:
 
     # -- what stands in the way of a single one -----------------------------------------------
 
-    def _refused(self, unit: Unit, fault: Exception, attempt: _Attempt) -> Outcome:
+    def _refused(self, unit: Unit, fault: Exception, attempt: Attempt | None = None) -> Outcome:
         """Tell what an error means for the one commit that was sent; raise what concerns all."""
         commit = unit.commits[0]
         if not isinstance(fault, psycopg.Error):
@@ -196,8 +275,8 @@ class Committer:
             # It went just when this commit began to use it, and came back; or goes in with this commit.
             return self._again(unit, attempt)
         if isinstance(fault, errors.LockNotAvailable):
-            if attempt.is_repeated:
-                raise _unknown("another client holds its place", unit.workflow_id)
+            if attempt is not None and attempt.is_repeated:
+                raise unknown("another client holds its place", unit.workflow_id)
             return _busy(commit, self._connections.address.lock_seconds)
         if isinstance(fault, errors.UniqueViolation):
             return commit.conflict(self._head(commit.workflow_id))
@@ -208,8 +287,8 @@ class Committer:
             return UnstorableValueError(f"the database refused: {told(fault)}", place=commit.workflow_id)
         raise problem from fault
 
-    def _again(self, unit: Unit, attempt: _Attempt) -> Outcome:
-        if not attempt.may_repeat():
+    def _again(self, unit: Unit, attempt: Attempt | None) -> Outcome:
+        if attempt is None or not attempt.may_repeat():
             return CheckpointConflictError(
                 "blobs that the commit refers to come and go", place=unit.workflow_id, hint="Try again."
             )
@@ -219,67 +298,6 @@ class Committer:
             return self._refused(unit, fault, attempt)
         [(_, outcome)] = self._decide([unit], answer, is_repeated=attempt.is_repeated)
         return outcome
-
-
-class _Attempt:
-    """Sending one statement until it is known what became of it."""
-
-    def __init__(self, connections: Connections, *, is_repeated: bool) -> None:
-        self._connections = connections
-        self._attempts = 0
-        self._deadline: Deadline | None = None
-        #: Whether rows of an earlier try may be there.
-        self.is_repeated = is_repeated
-
-    def may_repeat(self) -> bool:
-        self._attempts += 1
-        return self._attempts < ATTEMPTS_MAX
-
-    def send(self, units: Sequence[Unit]) -> list[Row]:
-        """Answer what the units that did not get in have met.
-
-        Raises:
-            psycopg.Error: the statement was refused, and nothing of it was kept.
-            CheckpointWriteError: the server is away; says whether anything may have been kept.
-        """
-        query, parameters = statement.build(units)
-        while True:
-            try:
-                with self._connections.connection() as connection:
-                    cursor = connection.cursor(binary=True)
-                    return cursor.execute(query, parameters, prepare=True).fetchall()
-            except ConnectionLost:
-                self.is_repeated = True
-                self._await_server()
-            except PASSING:
-                if not self.may_repeat():
-                    raise
-            except errors.LockNotAvailable:
-                # The transaction whose outcome is sought may still be under way, and only its end tells.
-                if not self.is_repeated or len(units) > 1 or self._waited_long_enough():
-                    raise
-            except CheckpointError as problem:
-                if isinstance(problem, StoreClosedError) and not self.is_repeated:
-                    raise
-                raise self._unwritten(problem) from problem
-
-    def _await_server(self) -> None:
-        self._deadline = self._deadline or self._connections.deadline()
-        try:
-            self._connections.await_server(self._deadline)
-        except CheckpointError as problem:
-            raise self._unwritten(problem) from problem
-
-    def _waited_long_enough(self) -> bool:
-        self._deadline = self._deadline or self._connections.deadline()
-        return self._deadline.is_over
-
-    def _unwritten(self, problem: CheckpointError) -> CheckpointError:
-        if self.is_repeated:
-            return _unknown(problem.message, problem.place)
-        return CheckpointWriteError(
-            f"nothing was recorded: {problem.message}", place=problem.place, hint=problem.hint
-        )
 
 
 def _read_met(row: Row) -> Met:
@@ -302,17 +320,10 @@ def _copied(outcome: Outcome) -> Outcome:
     return type(outcome)(outcome.message, place=outcome.place, hint=outcome.hint)
 
 
-def _unknown(why: str, place: str) -> CheckpointWriteError:
-    return CheckpointWriteError(
-        f"the connection was lost during the commit, and what became of it could not be found out ({why})",
-        place=place,
-        hint="Whether it was recorded is unknown: load the latest state before you go on.",
-    )
-
-
 def _busy(commit: Commit, seconds: float) -> CheckpointConflictError:
     return CheckpointConflictError(
-        f"another client is in the middle of a commit to this workflow, for more than {seconds:g} seconds",
+        f"another client is in the middle of a commit to this workflow, or to its session, for more than "
+        f"{seconds:g} seconds",
         place=commit.workflow_id,
         hint="It has stopped, or the server is overloaded: load the latest state and try again.",
     )

@@ -100,3 +100,21 @@ def told(error: psycopg.Error) -> str:
     # Of several addresses that were tried the last one is told; advice stands on lines of its own.
     line = [lines[0], *(line for line in lines if "failed" in line)][-1]
     return line.rpartition("FATAL:  ")[2].strip()
+
+
+def unknown(why: str, place: str) -> CheckpointWriteError:
+    """Say that nobody knows what became of a commit."""
+    return CheckpointWriteError(
+        f"the connection was lost during the commit, and what became of it could not be found out ({why})",
+        place=place,
+        hint="Whether it was recorded is unknown: load the latest state before you go on.",
+    )
+
+
+def unwritten(problem: CheckpointError, *, is_repeated: bool) -> CheckpointWriteError:
+    """Say that a commit was given up, and whether an earlier try of it may have been kept."""
+    if is_repeated:
+        return unknown(problem.message, problem.place)
+    return CheckpointWriteError(
+        f"nothing was recorded: {problem.message}", place=problem.place, hint=problem.hint
+    )

@@ -6,12 +6,15 @@ lease there is no row to lock: one is placed first, and commits that began befor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from holdfast.adapters.postgres import together
 from holdfast.adapters.postgres.barrier import await_writers
 from holdfast.adapters.postgres.database import PostgresDatabase
 from holdfast.adapters.sql import leasing
 from holdfast.adapters.sql.database import Reads
+from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.record import Lease
 
 _PLACE = """
@@ -41,12 +44,16 @@ class Leases:
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
 
-    def acquire(self, workflow_id: str, owner: str, ttl_seconds: float) -> Lease:
+    def acquire(
+        self, workflow_id: str, owner: str, ttl_seconds: float, audit: Sequence[AuditEntry] = ()
+    ) -> Lease:
         self._place(workflow_id)
-        return self._database.atomically(
+        return together.atomically(
+            self._database,
+            audit,
             lambda transaction: leasing.acquire(
                 transaction, ServerClock(transaction), workflow_id, owner, ttl_seconds, row_lock=_FOR_UPDATE
-            )
+            ),
         )
 
     def renew(self, lease: Lease, ttl_seconds: float) -> Lease:
@@ -56,8 +63,13 @@ class Leases:
             )
         )
 
-    def release(self, lease: Lease) -> None:
-        self._database.atomically(lambda transaction: leasing.release(transaction, lease))
+    def release(self, lease: Lease, audit: Sequence[AuditEntry] = ()) -> None:
+        together.atomically(
+            self._database,
+            audit,
+            lambda transaction: leasing.release(transaction, lease),
+            is_worth_telling=lambda was_had: was_had,
+        )
 
     def last(self, workflow_id: str) -> Lease | None:
         return leasing.last_lease(self._database, ServerClock(self._database), workflow_id)

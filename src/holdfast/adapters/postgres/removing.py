@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from holdfast.adapters.postgres import together
 from holdfast.adapters.postgres.barrier import await_writers
 from holdfast.adapters.postgres.database import PostgresDatabase
 from holdfast.adapters.sql import removing
@@ -24,7 +25,9 @@ def remove(database: PostgresDatabase, workflow_id: str, removal: Removal) -> in
     """
     if removal.events_through:
         removal = _bounded(database, workflow_id, removal)
-    return database.atomically(lambda transaction: removing.remove(transaction, workflow_id, removal))
+    return together.atomically(
+        database, removal.audit, lambda transaction: removing.remove(transaction, workflow_id, removal)
+    )
 
 
 def _bounded(database: PostgresDatabase, workflow_id: str, removal: Removal) -> Removal:

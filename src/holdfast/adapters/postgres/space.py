@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from holdfast.adapters.postgres.database import PostgresDatabase
 from holdfast.adapters.postgres.session import Connection
 
-TABLES = ("checkpoints", "events", "keyframes", "blobs", "blob_uses", "leases")
+TABLES = ("checkpoints", "events", "keyframes", "blobs", "blob_uses", "leases", "audit", "files")
 
 #: Below this a removal is left to autovacuum.
 WORTH_VACUUMING_BYTES = 1024 * 1024
@@ -38,14 +39,14 @@ def sizes(database: PostgresDatabase) -> dict[str, Any]:
     }
 
 
-def vacuum(database: PostgresDatabase) -> None:
-    """Make the room of removed rows usable again, and give back what lies at the end of the files.
+def vacuum(database: PostgresDatabase, tables: Sequence[str] = ()) -> None:
+    """Make the room of removed rows of all tables, or of some, usable again; give back the end of the files.
 
     Commits go on meanwhile: only the last step needs a table for itself, and yields as soon as anybody waits.
     """
 
     def run(connection: Connection) -> None:
-        connection.execute(f"vacuum (skip_locked) {', '.join(TABLES)}".encode())
+        connection.execute(f"vacuum (skip_locked) {', '.join(tables or TABLES)}".encode())
 
     with database.translated(is_writing=True):
         database.connections.persist(run)

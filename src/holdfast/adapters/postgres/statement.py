@@ -7,17 +7,20 @@
     answer   a row for each unit that did not get in, and what it met
 
 A unit that brings no events (an old checkpoint from another store) races for its first checkpoint instead.
+
+Audit entries that go with it are the matter of `telling`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from holdfast.adapters.postgres import arrays
+from holdfast.adapters.postgres import arrays, telling
 from holdfast.adapters.postgres.batch import Unit
+from holdfast.adapters.postgres.trails import Chained
 from holdfast.adapters.sql.database import Row
 from holdfast.adapters.sql.rows import ENTRY_NAMES, KEYFRAME_NAMES, entry_row, keyframe_row
 from holdfast.domain.record import Commit, EventRecord, Keyframe, Record
@@ -33,7 +36,7 @@ _FLAGS = frozenset(("pinned", "pruned"))
 _EXPECTED = ("workflow_id", "sequence", "checksum", "event_seq", "event_hash", "token")
 _EVENT = ("workflow_id", "seq", "timestamp", "hash", "data")
 #: With events the first one stands beside the expected head, its columns under names of their own.
-_FIRST = tuple(f"first_{name}" for name in _EVENT[1:])
+_FIRST = tuple(f"f_{name}" for name in _EVENT[1:])
 _ASKED = {True: (*_EXPECTED, *_EVENT[1:]), False: _EXPECTED}
 _ENTRY = ("workflow_id", *ENTRY_NAMES, "data")
 _PLAIN_NAMES = (*(f"a_{name}" for name in _ASKED[True]), *(f"r_{name}" for name in _ENTRY))
@@ -46,8 +49,7 @@ _USE = ("workflow_id", "sha256", "sequence", "kind")
 # The clock of the server is the one that counts; a time is compared as the text it is kept as.
 _SEEN = """
 lease as materialized (
-    select workflow_id, owner, token, expires_at, released from leases
-    where workflow_id in (select workflow_id from asked) order by workflow_id for share
+    select * from leases where workflow_id in (select workflow_id from asked) order by workflow_id for share
 ),
 seen as materialized (
     select a.*,
@@ -68,7 +70,7 @@ fit as materialized (
     select * from seen where (coalesce(last_sequence, 0), coalesce(last_seq, 0)) = (sequence, event_seq)
     and (coalesce(last_checksum, 'GENESIS'), coalesce(last_hash, 'GENESIS')) = (checksum, event_hash)
     and case when token = 0 then lease is null or released or not is_live
-        else lease is not null and lease = token and not released end
+        else lease = token and not released end
 )"""
 
 _ANSWER = """
@@ -90,10 +92,21 @@ class Shape:
     has_transitions: bool = False
     has_blobs: bool = False
     has_uses: bool = False
+    #: How many audit entries: none, one, or as many as there are.
+    entries: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no unit is recorded."""
+        return not (self.has_events or self.has_records)
 
 
 #: What nearly every commit is: one event and one checkpoint.
 _PLAIN = Shape(is_single=True, has_records=True)
+#: No unit at all: there may still be entries.
+_NOTHING = Shape(is_single=True, has_events=False)
+ONE, MANY = "one", "many"
+_PLAIN_ONE = replace(_PLAIN, entries=ONE)
 
 
 @dataclass(slots=True)
@@ -109,10 +122,27 @@ class Parts:
     uses: list[Row] = field(default_factory=list)
 
 
-def build(units: Sequence[Unit]) -> tuple[str, dict[str, Any]]:
-    """Write the statement for units that all bring events, or of which none does; and its parameters."""
+def build(units: Sequence[Unit], chained: Chained | None = None) -> tuple[str, dict[str, Any]]:
+    """Write the statement for units that all bring events, or of which none does; and its parameters.
+
+    Args:
+        units: What is recorded.
+        chained: Entries to be told with it, all or nothing. Then there may be no unit at all.
+    """
+    shape, parameters = _recording(units)
+    if chained is None or not chained.records:
+        return text(shape), parameters
+    parameters |= telling.parameters(chained)
+    if len(chained.records) > 1:
+        return text(replace(shape, entries=MANY)), parameters
+    return text(_PLAIN_ONE if shape is _PLAIN else replace(shape, entries=ONE)), parameters
+
+
+def _recording(units: Sequence[Unit]) -> tuple[Shape, dict[str, Any]]:
+    if not units:
+        return _NOTHING, {}
     if len(units) == 1 and units[0].is_plain:
-        return text(_PLAIN), _plain_parameters(units[0].commits[0])
+        return _PLAIN, _plain_parameters(units[0].commits[0])
     parts = _parts(units)
     has_events = bool(units[0].events)
     shape = Shape(
@@ -135,27 +165,41 @@ def build(units: Sequence[Unit]) -> tuple[str, dict[str, Any]]:
         ("u", _USE, parts.uses),
     ):
         parameters |= _parameters(prefix, names, rows, is_single=False)
-    return text(shape), parameters
+    return shape, parameters
 
 
 @lru_cache(maxsize=256)
 def text(shape: Shape) -> str:
-    """Write the statement of a shape."""
+    """Write the statement of a shape, on one line: the driver remembers only those that are short."""
+    has_units, is_one = not shape.is_empty, shape.entries == ONE
+    ctes, answer = _judging(shape) if has_units else [], _ANSWER
+    if shape.entries:
+        ctes += telling.judging(is_one=is_one, has_units=has_units)
+        answer = telling.answer(has_units=has_units)
+    if has_units:
+        ctes += [*_first(shape), *_following(shape)]
+    if shape.entries:
+        ctes.append(telling.inserting(is_one=is_one, has_units=has_units))
+    return " ".join(f"with {', '.join(ctes)} {answer}".split())
+
+
+def _judging(shape: Shape) -> list[str]:
     columns = (*_EXPECTED, *(_FIRST if shape.has_events else ()))
     asked = _relation("a", _ASKED[shape.has_events], shape)
     ctes = [f"asked({', '.join(columns)}) as materialized ({asked})", _SEEN.strip()]
     if shape.has_records:
-        ctes.append(f"record({', '.join(_ENTRY)}) as materialized ({_relation('r', _ENTRY, shape)})")
-    ctes += _first(shape)
-    ctes += _following(shape)
-    return "with " + ",\n".join(ctes) + _ANSWER
+        # All columns go where they stand; by their names only some are asked for.
+        names = "workflow_id" if shape.has_events else ", ".join(_ENTRY)
+        ctes.append(f"record({names}) as materialized ({_relation('r', _ENTRY, shape)})")
+    return ctes
 
 
 def _first(shape: Shape) -> list[str]:
+    ready = " where (select yes from ready)" if shape.entries else ""
     if shape.has_events:
         return [
             f"first as (insert into events ({', '.join(_EVENT)}) "
-            f"select workflow_id, {', '.join(_FIRST)} from fit order by workflow_id "
+            f"select workflow_id, {', '.join(_FIRST)} from fit{ready} order by workflow_id "
             "on conflict do nothing returning workflow_id)"
         ]
     columns = ", ".join(_ENTRY)
@@ -163,7 +207,7 @@ def _first(shape: Shape) -> list[str]:
         "lowest as (select workflow_id, min(sequence) as sequence from record group by workflow_id)",
         f"first as (insert into checkpoints ({columns}) "
         f"select {columns} from record join lowest using (workflow_id, sequence) "
-        "where workflow_id in (select workflow_id from fit) order by workflow_id "
+        f"where workflow_id in (select workflow_id from fit{ready}) order by workflow_id "
         "on conflict do nothing returning workflow_id)",
     ]
 
@@ -210,8 +254,10 @@ def _insert(table: str, names: Sequence[str], prefix: str) -> str:
 
 
 def _relation(prefix: str, names: Sequence[str], shape: Shape) -> str:
-    if not shape.is_single:
-        return _unnest(prefix, names)
+    return _values(prefix, names) if shape.is_single else _unnest(prefix, names)
+
+
+def _values(prefix: str, names: Sequence[str]) -> str:
     return "values (" + ", ".join(f"%({prefix}_{name})s::{_kind(name)}" for name in names) + ")"
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.adapters.postgres import removing, space
+from holdfast.adapters.postgres import integrating, removing, space
 from holdfast.adapters.postgres.address import read_address
 from holdfast.adapters.postgres.committer import Committer
 from holdfast.adapters.postgres.connections import Connections
@@ -16,6 +16,8 @@ from holdfast.adapters.postgres.leasing import Leases
 from holdfast.adapters.sql import inspect, keyframes
 from holdfast.adapters.sql.migrations import migrate, read_migrations, require_current
 from holdfast.adapters.sql.reading import Reading
+from holdfast.adapters.sql.trail import tree_size
+from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.errors import (
     CheckpointError,
     StoreNotFoundError,
@@ -76,7 +78,12 @@ class PostgresStore(Reading):
 
     def commit(self, commits: Sequence[Commit]) -> list[Exception | None]:
         self._writable()
-        return self._committer.commit(commits)
+        outcomes = self._committer.commit(commits)
+        for commit, outcome in zip(commits, outcomes, strict=True):
+            if commit.erased and outcome is None:
+                self._wipe()
+                break
+        return outcomes
 
     def put_keyframe(self, workflow_id: str, keyframe: Keyframe) -> None:
         self._writable()
@@ -90,17 +97,23 @@ class PostgresStore(Reading):
         self._removed_bytes += freed_bytes
         return freed_bytes
 
-    def acquire(self, workflow_id: str, owner: str, ttl_seconds: float) -> Lease:
+    def integrate(self) -> int:
+        """As promised; who may only read is told how far others got."""
+        return tree_size(self._database) if self._read_only else integrating.integrate(self._database)
+
+    def acquire(
+        self, workflow_id: str, owner: str, ttl_seconds: float, audit: Sequence[AuditEntry] = ()
+    ) -> Lease:
         self._writable()
-        return self._leases.acquire(workflow_id, owner, ttl_seconds)
+        return self._leases.acquire(workflow_id, owner, ttl_seconds, audit)
 
     def renew(self, lease: Lease, ttl_seconds: float) -> Lease:
         self._writable()
         return self._leases.renew(lease, ttl_seconds)
 
-    def release(self, lease: Lease) -> None:
+    def release(self, lease: Lease, audit: Sequence[AuditEntry] = ()) -> None:
         self._writable()
-        self._leases.release(lease)
+        self._leases.release(lease, audit)
 
     def lease(self, workflow_id: str) -> Lease | None:
         return self._leases.last(workflow_id)
@@ -130,6 +143,11 @@ class PostgresStore(Reading):
                     self.settle()
         finally:
             self._database.connections.close()
+
+    def _wipe(self) -> None:
+        """Have the room of erased payloads freed at once, as far as the server lets it be."""
+        with suppress(CheckpointError):
+            space.vacuum(self._database, ("audit",))
 
     def _writable(self) -> None:
         if self._read_only:

@@ -7,6 +7,7 @@ from typing import Any
 
 from holdfast.adapters.sql import rows
 from holdfast.adapters.sql.database import Parameters, Reads, Row
+from holdfast.adapters.sql.trail_check import check_trails
 from holdfast.domain.errors import CheckpointCorruptError
 from holdfast.ports import Finding
 
@@ -57,7 +58,12 @@ _COUNTS = {
     "events": "select count(data), sum(length(data)) from events",
     "keyframes": "select count(*), sum(length) from keyframes",
     "blobs": "select count(*), sum(length(data)) from blobs",
+    "sessions": "select count(distinct session_id), 0 from audit",
+    "audit_entries": "select count(*), sum(length(line) + coalesce(length(payload), 0)) from audit",
+    "files": "select count(*), sum(length(data)) from files",
 }
+#: Those that have no bytes of their own.
+_ONLY_COUNTED = ("workflows", "sessions")
 
 
 def check_tables(database: Reads) -> Iterator[Finding]:
@@ -79,6 +85,7 @@ def check_tables(database: Reads) -> Iterator[Finding]:
             yield row
         else:
             yield from _verify(database, _BLOB, {"sha256": row[0]}, f"blob {row[0]}")
+    yield from check_trails(database)
 
 
 def count_tables(database: Reads) -> dict[str, Any]:
@@ -89,7 +96,8 @@ def count_tables(database: Reads) -> dict[str, Any]:
         [(count, size)] = database.rows(query)
         counts[kind] = int(count or 0)
         kinds[kind] = int(size or 0)
-    del kinds["workflows"]
+    for kind in _ONLY_COUNTED:
+        del kinds[kind]
     return {**counts, "bytes": sum(kinds.values()), "kinds": kinds}
 
 

@@ -25,7 +25,9 @@ update leases set owner = :owner, token = :token, expires_at = :expires_at, rele
 where workflow_id = :workflow_id
 """
 
-_RELEASE = "update leases set released = true where workflow_id = :workflow_id and token = :token"
+_RELEASE = """
+update leases set released = true where workflow_id = :workflow_id and token = :token and not released
+"""
 
 
 def acquire(
@@ -67,9 +69,9 @@ def renew(
     return renewed
 
 
-def release(transaction: Transaction, lease: Lease) -> None:
-    """Give a workflow up; a lost lease is left as it is."""
-    transaction.run(_RELEASE, {"workflow_id": lease.workflow_id, "token": lease.token})
+def release(transaction: Transaction, lease: Lease) -> bool:
+    """Give a workflow up, and answer whether it was had; a lost lease is left as it is."""
+    return bool(transaction.run(_RELEASE, {"workflow_id": lease.workflow_id, "token": lease.token}))
 
 
 def last_lease(reads: Reads, clock: Clock, workflow_id: str) -> Lease | None:

@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from holdfast.adapters.sql import inspect, rows
-from holdfast.adapters.sql.database import Database, Parameters, Row
+from holdfast.adapters.sql.database import Parameters, Row
+from holdfast.adapters.sql.pieces import LISTED_AT_ONCE, RECORDS_AT_ONCE, pieces
+from holdfast.adapters.sql.trail import TrailReading
 from holdfast.domain.errors import CheckpointNotFoundError
 from holdfast.domain.record import Entry, Head, KeyframeEntry
 from holdfast.ports import Finding
-
-#: Long answers are read in pieces: a piece is what one query, and one lock, is held for.
-LISTED_AT_ONCE = 1000
-RECORDS_AT_ONCE = 200
 
 _LAST = "workflow_id = :workflow_id order by"
 
@@ -80,16 +78,11 @@ where workflow_id = :workflow_id and seq > :after and data is not null order by 
 _HAS_BLOB = "select 1 from blobs where sha256 = :sha256"
 _BLOB = "select data from blobs where sha256 = :sha256"
 
-#: Sorts after every text that begins like the one it is appended to, where text is compared by its bytes.
-_LAST_CHARACTER = "\U0010ffff"
 _BEYOND_EVERY_SEQUENCE = 2**63 - 1
 
 
-class Reading:
-    """Reads checkpoints, events, keyframes and blobs out of the tables."""
-
-    def __init__(self, database: Database) -> None:
-        self._tables = database
+class Reading(TrailReading):
+    """Reads checkpoints, events, keyframes and blobs out of the tables, and the trails."""
 
     def head(self, workflow_id: str) -> Head:
         [row] = self._tables.rows(HEAD, {"workflow_id": workflow_id})
@@ -107,7 +100,7 @@ class Reading:
             yield rows.read_entry(row, f"{workflow_id}@{row[0]}")
 
     def find(self, uuid_prefix: str) -> list[tuple[str, Entry]]:
-        span = {"first": uuid_prefix, "beyond": uuid_prefix + _LAST_CHARACTER}
+        span = {"first": uuid_prefix, "beyond": uuid_prefix + rows.LAST_CHARACTER}
         return [
             (
                 rows.read_text(row[0], "the list of checkpoints"),
@@ -160,9 +153,4 @@ class Reading:
 
     def _pieces(self, query: str, wanted: Parameters, side: str, start: int, at_once: int) -> Iterator[Row]:
         """Yield the rows of a query piece by piece; the first column is what they are ordered by."""
-        while True:
-            found = self._tables.rows(query, {**wanted, side: start, "at_once": at_once})
-            yield from found
-            if len(found) < at_once:
-                return
-            start = found[-1][0]
+        return pieces(self._tables, query, wanted, (side,), (start,), at_once)

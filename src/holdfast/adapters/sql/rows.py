@@ -8,11 +8,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from holdfast.adapters.sql.database import Row
+from holdfast.domain.audit_entry import TrailHead
+from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointNotFoundError, ChecksumMismatchError
 from holdfast.domain.ids import GENESIS
 from holdfast.domain.record import Entry, Head, KeyframeEntry, Lease
 
 _HINT = "Run `holdfast doctor`."
+
+#: Sorts after every text that begins like the one it is appended to, where text is compared by its bytes.
+LAST_CHARACTER = "\U0010ffff"
 
 #: Columns of `checkpoints` that make an entry, in the order of its fields (`grp` is its `group`).
 ENTRY_NAMES = (
@@ -53,6 +58,7 @@ _ENTRY_KINDS = (
 )
 _KEYFRAME_KINDS = (_WHOLE, _TEXT, _WHOLE, _TEXT, _TEXT)
 _HEAD_KINDS = (_MAYBE_WHOLE, _MAYBE_TEXT, _MAYBE_WHOLE, _MAYBE_TEXT)
+_TRAIL_HEAD_KINDS = (_WHOLE, _TEXT, _TEXT, _TEXT)
 _LEASE_KINDS = (_TEXT, _TEXT, _WHOLE, _TEXT)
 
 _BLOBS = ENTRY_NAMES.index("blobs")
@@ -115,6 +121,13 @@ def read_head(row: Row, place: str) -> Head:
     return Head(sequence or 0, checksum or GENESIS, event_seq or 0, event_hash or GENESIS)
 
 
+def read_trail_head(row: Row, session_id: str) -> TrailHead:
+    """Read sequence, hash, timestamp and type of a session's last entry."""
+    _expect(row, _TRAIL_HEAD_KINDS, f"the trail of session {session_id}")
+    seq, digest, timestamp, kind = row
+    return TrailHead(session_id, seq, digest, timestamp, kind == AuditType.SESSION_CLOSED)
+
+
 def read_lease(row: Row, place: str) -> Lease:
     """Read workflow id, owner, token and the moment of expiry; whether it is live is not told by them."""
     _expect(row, _LEASE_KINDS, place)
@@ -126,6 +139,13 @@ def read_bytes(value: Any, place: str) -> bytes:
     if not isinstance(value, bytes | bytearray | memoryview):
         raise _wrong(place)
     return bytes(value)
+
+
+def read_whole(value: Any, place: str) -> int:
+    """Read a whole number."""
+    if not isinstance(value, int):
+        raise _wrong(place)
+    return value
 
 
 def read_text(value: Any, place: str) -> str:

@@ -24,7 +24,9 @@ _IDLE_MAX = 8
 #: How often a reader that may not write looks again, because the file changed under its eyes.
 _READ_ATTEMPTS = 10
 #: What a journal may keep of the disk between transactions.
-_JOURNAL_BYTES = 4 * 1024 * 1024
+_KEEP_JOURNAL = f"pragma journal_size_limit = {4 * 1024 * 1024}"
+#: A rollback journal holds pages as they were; with this it is cut at the moment of the commit.
+_CUT_JOURNAL = "pragma journal_size_limit = 0"
 
 _SETTINGS = (
     # It is `Patience` that waits.
@@ -35,7 +37,9 @@ _SETTINGS = (
     # A commit is on the disk before it is acknowledged. `full` is the same except for a journal that is
     # deleted: there the deletion is the commit, and `full` leaves it to chance.
     "pragma synchronous = extra",
-    f"pragma journal_size_limit = {_JOURNAL_BYTES}",
+    _KEEP_JOURNAL,
+    # What is erased is overwritten, wherever SQLite had it in the file.
+    "pragma secure_delete = on",
 )
 
 
@@ -67,6 +71,7 @@ class SqliteDatabase:
         self.path = path
         self.driver = driver
         self.read_only = read_only
+        self.busy_seconds = busy_seconds
         self._own_uri = files.uri(path, "rw")
         self._patience = Patience(driver, busy_seconds)
         #: What the connection that writes is told besides, each time it is opened.
@@ -152,8 +157,12 @@ class SqliteDatabase:
     # -- writing -----------------------------------------------------------------------------
 
     @contextmanager
-    def transaction(self) -> Iterator[SqliteTransaction]:
-        """Begin a transaction that commits at the end of the block, or rolls back if that raises."""
+    def transaction(self, *, leaves_no_journal: bool = False) -> Iterator[SqliteTransaction]:
+        """Begin a transaction that commits at the end of the block, or rolls back if that raises.
+
+        Args:
+            leaves_no_journal: Keep nothing of what was before in a rollback journal.
+        """
         with self._turn, self.gate, self._translating(writing=True):
             connection, watch = self._writing()
             self._patience.let_others_in()
@@ -161,7 +170,7 @@ class SqliteDatabase:
                 self._patience.run(lambda: connection.execute("begin immediate"))
                 watch.begin(may_use_log=self.may_use_log)
                 yield SqliteTransaction(connection)
-                self._patience.run(lambda: connection.execute("commit"))
+                self._end(connection, leaves_no_journal=leaves_no_journal)
             except BaseException as problem:
                 self._roll_back(connection, problem)
                 raise
@@ -173,6 +182,15 @@ class SqliteDatabase:
     def migrating(self) -> AbstractContextManager[SqliteTransaction]:
         """Begin a transaction; it always keeps every other writer out."""
         return self.transaction()
+
+    def _end(self, connection: Connection, *, leaves_no_journal: bool) -> None:
+        if leaves_no_journal:
+            connection.execute(_CUT_JOURNAL).fetchall()
+        try:
+            self._patience.run(lambda: connection.execute("commit"))
+        finally:
+            if leaves_no_journal:
+                connection.execute(_KEEP_JOURNAL).fetchall()
 
     def _roll_back(self, connection: Connection, problem: BaseException) -> None:
         with suppress(self.driver.error):

@@ -5,19 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Self
 
 from holdfast.adapters.sql import leasing, removing
 from holdfast.adapters.sql.keyframes import put_keyframe
 from holdfast.adapters.sql.reading import Reading
+from holdfast.adapters.sql.trail import tree_size
 from holdfast.adapters.sqlite import driver as drivers
 from holdfast.adapters.sqlite import files, opening
-from holdfast.adapters.sqlite.committing import Heads, commit_all
+from holdfast.adapters.sqlite.committing import commit_all
 from holdfast.adapters.sqlite.database import SqliteDatabase
 from holdfast.adapters.sqlite.driver import Driver
-from holdfast.adapters.sqlite.journaling import ROLLBACK, WAL, JournalChoice
+from holdfast.adapters.sqlite.heads import Heads
+from holdfast.adapters.sqlite.journaling import ROLLBACK, JournalChoice
 from holdfast.adapters.sqlite.reclaiming import DROP_RECORDS, free_bytes, reclaim
+from holdfast.adapters.sqlite.scrubbing import Scrubber
 from holdfast.adapters.system import SystemClock
+from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointCorruptError,
@@ -59,6 +63,7 @@ class SqliteStore(Reading):
         self._clock = clock
         self._heads = Heads()
         database.when_rolled_back = self._heads.forget
+        self._scrubber = Scrubber(database)
         self._closed = False
 
     @classmethod
@@ -72,7 +77,7 @@ class SqliteStore(Reading):
         driver: Driver | None = None,
         busy_seconds: float = BUSY_SECONDS,
         clock: Clock | None = None,
-    ) -> SqliteStore:
+    ) -> Self:
         """Open the store in a file, or create one there.
 
         Args:
@@ -125,12 +130,16 @@ class SqliteStore(Reading):
     # -- writing -----------------------------------------------------------------------------
 
     def commit(self, commits: Sequence[Commit]) -> list[Exception | None]:
+        erases = any(commit.erased for commit in commits)
         try:
-            with self._database.transaction() as transaction:
-                return commit_all(transaction.connection, commits, self._heads, self._clock)
+            with self._database.transaction(leaves_no_journal=erases) as transaction:
+                outcomes = commit_all(transaction, commits, self._heads, self._clock)
         except _OWN_FAULTS as problem:
             # Nothing was kept. The one at fault is found by trying each on its own.
             return [problem] if len(commits) == 1 else [self.commit([commit])[0] for commit in commits]
+        if erases or any(commit.files for commit in commits):
+            self._scrubber.note(is_urgent=erases)
+        return outcomes
 
     def put_keyframe(self, workflow_id: str, keyframe: Keyframe) -> None:
         with self._database.transaction() as transaction:
@@ -139,6 +148,8 @@ class SqliteStore(Reading):
     def remove(self, workflow_id: str, removal: Removal) -> int:
         with self._database.transaction() as transaction:
             freed_bytes = removing.remove(transaction, workflow_id, removal, drop_records=DROP_RECORDS)
+            self._heads.tell(transaction.connection, removal.audit)
+        self._scrubber.note()
         with suppress(CheckpointError):
             # The removal is durable; what cannot be reclaimed now waits for the next time.
             reclaim(self._database, steps_max=_STEPS_AFTER_REMOVAL)
@@ -146,20 +157,31 @@ class SqliteStore(Reading):
 
     # -- leases ------------------------------------------------------------------------------
 
-    def acquire(self, workflow_id: str, owner: str, ttl_seconds: float) -> Lease:
+    def acquire(
+        self, workflow_id: str, owner: str, ttl_seconds: float, audit: Sequence[AuditEntry] = ()
+    ) -> Lease:
         with self._database.transaction() as transaction:
-            return leasing.acquire(transaction, self._clock, workflow_id, owner, ttl_seconds)
+            lease = leasing.acquire(transaction, self._clock, workflow_id, owner, ttl_seconds)
+            self._heads.tell(transaction.connection, audit)
+            return lease
 
     def renew(self, lease: Lease, ttl_seconds: float) -> Lease:
         with self._database.transaction() as transaction:
             return leasing.renew(transaction, self._clock, lease, ttl_seconds)
 
-    def release(self, lease: Lease) -> None:
+    def release(self, lease: Lease, audit: Sequence[AuditEntry] = ()) -> None:
         with self._database.transaction() as transaction:
-            leasing.release(transaction, lease)
+            if leasing.release(transaction, lease):
+                self._heads.tell(transaction.connection, audit)
 
     def lease(self, workflow_id: str) -> Lease | None:
         return leasing.last_lease(self._database, self._clock, workflow_id)
+
+    # -- the tree ----------------------------------------------------------------------------
+
+    def integrate(self) -> int:
+        # Commits have one order here, and each has put its entries in their place.
+        return tree_size(self._database)
 
     # -- looking after itself ----------------------------------------------------------------
 
@@ -191,9 +213,7 @@ class SqliteStore(Reading):
 
     def settle(self) -> None:
         reclaim(self._database)
-        if self._journal.mode == WAL:
-            # What readers still need stays in the log; nobody is made to wait.
-            self._database.outside("pragma wal_checkpoint(passive)")
+        self._scrubber.scrub()
 
     def close(self) -> None:
         if self._closed:

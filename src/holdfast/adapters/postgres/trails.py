@@ -1,0 +1,175 @@
+"""Trails of sessions: where each stood when this process last knew, and how entries are chained on top.
+
+What is remembered may be wrong, for other processes write to the same sessions. The statement of a commit
+says what it believes, and gets in only if that is so. Whoever changes a trail holds the lock of its session
+until the transaction has ended: the others find it taken and wait for their turn, and race for no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from holdfast.adapters.postgres import arrays
+from holdfast.adapters.postgres.batch import Unit
+from holdfast.adapters.sql import rows
+from holdfast.adapters.sql.database import Row, Transaction
+from holdfast.adapters.sql.trail import AUDIT_NAMES, audit_row
+from holdfast.domain import trail
+from holdfast.domain.audit_entry import AuditEntry, AuditRecord, TrailHead
+from holdfast.domain.errors import CheckpointError
+
+#: Sessions that are remembered; one that is not costs another round trip if it has entries.
+REMEMBERED_MAX = 4096
+
+#: Columns that are written with an entry: its leaf comes later.
+ENTRY_NAMES = tuple(name for name in AUDIT_NAMES if name != "leaf")
+_LEAF = AUDIT_NAMES.index("leaf")
+
+#: The lock of a session as the two numbers that name it.
+SESSION_LOCK = "'audit'::regclass::oid::int, hashtext(session_id)"
+
+# Always in the same order, and before any row is locked: nobody waits for each other in a circle. A client
+# that stops while it holds one loses its transaction, before the others lose their patience.
+_LOCK = """
+select pg_advisory_xact_lock(kind, name), set_config('idle_in_transaction_session_timeout', :idle, true)
+from (
+    select 'audit'::regclass::oid::int as kind, hashtext(session_id) as name
+    from unnest(:sessions::text[]) as s(session_id)
+    union
+    select 'files'::regclass::oid::int, hashtext(file) from unnest(:files::text[]) as f(file)
+    order by kind, name
+) as locks
+"""
+
+_HEADS = """
+select wanted.session_id, last.seq, last.hash, last.timestamp, last.type
+from unnest(:sessions::text[]) as wanted(session_id)
+cross join lateral (
+    select seq, hash, timestamp, type from audit
+    where audit.session_id = wanted.session_id order by seq desc limit 1
+) as last
+"""
+
+_APPEND = f"""
+insert into audit ({", ".join(ENTRY_NAMES)})
+select * from unnest(
+    :session_id::text[], :seq::bigint[], :timestamp::text[], :type::text[], :workflow_id::text[],
+    :hash::text[], :line::bytea[], :payload::bytea[]
+)
+"""
+
+_LANDED = "select hash from audit where session_id = :session_id and seq = :seq"
+
+
+class Unchainable(Exception):
+    """An entry of a unit is none that a trail can hold."""
+
+    def __init__(self, unit: Unit, problem: CheckpointError) -> None:
+        super().__init__(str(problem))
+        self.unit = unit
+        self.problem = problem
+
+
+@dataclass(slots=True)
+class Chained:
+    """Entries as they are written, and where their trails stand before and after them."""
+
+    records: list[AuditRecord] = field(default_factory=list)
+    before: dict[str, TrailHead] = field(default_factory=dict)
+    after: dict[str, TrailHead] = field(default_factory=dict)
+
+    def add(self, entries: Sequence[AuditEntry], head_of: Callable[[str], TrailHead]) -> None:
+        """Chain the entries of one commit on top of what is there."""
+
+        def known(session_id: str) -> TrailHead:
+            if session_id not in self.after:
+                self.before[session_id] = self.after[session_id] = head_of(session_id)
+            return self.after[session_id]
+
+        for record in trail.chain(entries, known):
+            self.records.append(record)
+            self.after[record.head.session_id] = record.head
+
+    def rows(self) -> list[Row]:
+        """The values of `ENTRY_NAMES` for each entry."""
+        written = map(audit_row, self.records)
+        return [(*row[:_LEAF], *row[_LEAF + 1 :]) for row in written]
+
+
+class KnownHeads:
+    """Remembers where trails stood; when these are too many, all are forgotten."""
+
+    def __init__(self) -> None:
+        # Without a lock: a fork would copy one that is held.
+        self._heads: dict[str, TrailHead] = {}
+
+    def get(self, session_id: str) -> TrailHead:
+        """Answer where a trail stood; one that nobody knows is taken to be new."""
+        return self._heads.get(session_id) or TrailHead(session_id)
+
+    def keep(self, heads: Iterable[TrailHead]) -> None:
+        if len(self._heads) >= REMEMBERED_MAX:
+            self._heads = {}
+        for head in heads:
+            self._heads[head.session_id] = head
+
+
+def chain_units(units: Sequence[Unit], head_of: Callable[[str], TrailHead]) -> Chained:
+    """Chain the entries of commits, in the order in which they stand in the call.
+
+    Raises:
+        Unchainable: one of them cannot be written.
+    """
+    chained = Chained()
+    commits = [(place, commit, unit) for unit in units for commit, place in unit.numbered()]
+    for _, commit, unit in sorted(commits, key=lambda one: one[0]) if len(commits) > 1 else commits:
+        try:
+            chained.add(commit.audit, head_of)
+        except CheckpointError as problem:
+            raise Unchainable(unit, problem) from problem
+    return chained
+
+
+def sessions_of(entries: Iterable[AuditEntry]) -> list[str]:
+    """Name the sessions of entries, each once."""
+    return sorted({entry.session_id for entry in entries})
+
+
+def lock(
+    transaction: Transaction, sessions: Sequence[str], files: Sequence[str] = (), *, lock_seconds: float
+) -> None:
+    """Wait until nobody else changes these trails and files, and keep it so until the transaction ends."""
+    if sessions or files:
+        idle = f"{max(1, round(lock_seconds * 500))}ms"
+        transaction.run(_LOCK, {"sessions": list(sessions), "files": list(files), "idle": idle})
+
+
+def read_heads(transaction: Transaction, sessions: Sequence[str]) -> dict[str, TrailHead]:
+    """Answer where trails stand, those that are there."""
+    found = transaction.rows(_HEADS, {"sessions": list(sessions)}) if sessions else []
+    return {name: rows.read_trail_head(tuple(head), name) for name, *head in found}
+
+
+def append(transaction: Transaction, chained: Chained) -> None:
+    """Write entries; the locks of their sessions are held."""
+    if not chained.records:
+        return
+    columns = zip(*chained.rows(), strict=True)
+    written = {name: _ARRAYS[name](column) for name, column in zip(ENTRY_NAMES, columns, strict=True)}
+    transaction.run(_APPEND, written)
+
+
+def have_landed(transaction: Transaction, chained: Chained) -> bool:
+    """Whether entries are there, exactly as they were sent; what got in together is there together."""
+    last = chained.records[-1].head
+    found = transaction.rows(_LANDED, {"session_id": last.session_id, "seq": last.seq})
+    return found == [(last.hash,)]
+
+
+_ARRAYS: dict[str, Callable[..., arrays.Array]] = {
+    **dict.fromkeys(ENTRY_NAMES, arrays.text_array),
+    "seq": arrays.int8_array,
+    "line": arrays.bytes_array,
+    "payload": arrays.bytes_array,
+}

@@ -1,0 +1,32 @@
+"""Long answers are read in pieces: a piece is what one query, and one lock, is held for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from holdfast.adapters.sql.database import Parameters, Reads, Row
+
+LISTED_AT_ONCE = 1000
+RECORDS_AT_ONCE = 200
+
+
+def pieces(
+    reads: Reads, query: str, wanted: Parameters, keys: tuple[str, ...], start: Row, at_once: int
+) -> Iterator[Row]:
+    """Yield the rows of a query piece by piece.
+
+    Args:
+        reads: What is asked.
+        query: Ordered by its first columns, and limited to `:at_once` rows.
+        wanted: Its other parameters.
+        keys: The parameters, one for each of the first columns, that tell it where to go on.
+        start: What they are at first.
+        at_once: How many rows a piece has.
+    """
+    while True:
+        place = dict(zip(keys, start, strict=True))
+        found = reads.rows(query, {**wanted, **place, "at_once": at_once})
+        yield from found
+        if len(found) < at_once:
+            return
+        start = found[-1][: len(keys)]

@@ -1,0 +1,135 @@
+"""Audit entries that ride on hand-made commits, and what must be true of them after any death of a writer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from holdfast.domain.audit_entry import AuditEntry
+from holdfast.domain.audit_type import AuditType
+from holdfast.domain.payload import encode_payload
+from holdfast.domain.record import NO_WORKFLOW, Commit, Head, Removal
+from holdfast.domain.trail import decode_entry
+from holdfast.domain.trail_check import verify_session
+from holdfast.ports import Store
+
+MOMENT = datetime(2026, 1, 11, tzinfo=UTC)
+SHARED = "s-shared"
+
+
+def session_of(workflow_id: str) -> str:
+    return f"s-{workflow_id}"
+
+
+def payload_of(checksum: str) -> bytes:
+    """A payload that is found by its checkpoint's checksum, wherever its bytes are."""
+    return encode_payload({"about": mark_of(checksum), "pad": "p" * 500}, bytes(32))
+
+
+def mark_of(checksum: str) -> str:
+    return f"payload-{checksum}"
+
+
+def audited(commit: Commit) -> Commit:
+    """Let a commit tell about its checkpoint: in a session of its workflow, and in one that all share."""
+    if commit.record is None or commit.audit:
+        return commit
+    workflow_id, entry = commit.workflow_id, commit.record.entry
+    facts = {"cp_seq": entry.sequence, "checksum": entry.checksum}
+    created = AuditEntry(
+        MOMENT, AuditType.CHECKPOINT_CREATED, session_of(workflow_id), workflow_id, facts=facts
+    )
+    stored = replace(created, stored=payload_of(entry.checksum))
+    return replace(commit, audit=(stored, replace(created, session_id=SHARED)))
+
+
+def audited_removal(workflow_id: str, removal: Removal) -> Removal:
+    """Let a prune tell how far it went."""
+    facts = {"through": max(removal.sequences, default=0)}
+    pruned = AuditEntry(
+        MOMENT, AuditType.CHECKPOINTS_PRUNED, session_of(workflow_id), workflow_id, facts=facts
+    )
+    return replace(removal, audit=(pruned,))
+
+
+def apart(commit: Commit) -> tuple[Commit, Commit]:
+    """The lie of a negative control: what is done, and afterwards what is told about it."""
+    whole = audited(commit)
+    return replace(whole, audit=()), Commit(NO_WORKFLOW, Head(), audit=whole.audit)
+
+
+def erasure(workflow_id: str, seq: int) -> Commit:
+    """Erase the payload of an entry, and tell so."""
+    told = AuditEntry(MOMENT, AuditType.DATA_ERASED, session_of(workflow_id), facts={"erased_seq": seq})
+    return Commit(NO_WORKFLOW, Head(), audit=(told,), erased=((session_of(workflow_id), seq),))
+
+
+def check_trails(store: Store) -> list[str]:
+    """Violations: of chains, of the order of leaves, and of entries that came without their commit."""
+    found = [problem for session_id in store.sessions() for problem in _check_session(store, session_id)]
+    return [*found, *_check_tree(store), *_check_told(store)]
+
+
+def erased_marks(store: Store) -> list[bytes]:
+    """What no byte of the store may hold any more."""
+    marks = []
+    for session_id in store.sessions():
+        entries = {entry.seq: entry for entry in _entries(store, session_id)}
+        for seq in _erased(entries.values()):
+            if "checksum" in entries[seq].facts:
+                marks.append(mark_of(str(entries[seq].facts["checksum"])).encode())
+    return marks
+
+
+def _entries(store: Store, session_id: str) -> Iterator[AuditEntry]:
+    return (decode_entry(line, None) for line in store.trail(session_id))
+
+
+def _erased(entries: Iterable[AuditEntry]) -> list[int]:
+    return [int(entry.facts["erased_seq"]) for entry in entries if entry.type == AuditType.DATA_ERASED]
+
+
+def _check_session(store: Store, session_id: str) -> Iterator[str]:
+    report = verify_session(store.trail(session_id), session_id, store.payload)
+    yield from (f"{session_id}: {fault}" for fault in report.faults)
+    if report.head != store.trail_head(session_id):
+        yield f"{session_id}: ends with {report.head.seq}, its head is {store.trail_head(session_id).seq}"
+    entries = list(_entries(store, session_id))
+    erased = _erased(entries)
+    for entry in entries:
+        if entry.payload and (store.payload(session_id, entry.seq) is None) != (entry.seq in erased):
+            yield f"{session_id}: the payload of {entry.seq} is lost, or was erased and is back"
+
+
+def _check_tree(store: Store) -> Iterator[str]:
+    leaves, waiting = list(store.leaves()), list(store.waiting())
+    lines = {name: list(store.trail(name)) for name in store.sessions()}
+    told = Counter(line for trail in lines.values() for line in trail)
+    if Counter([*leaves, *waiting]) != told:
+        yield f"{len(leaves)} leaves and {len(waiting)} that wait are not the {told.total()} entries"
+        return
+    for name, trail in lines.items():
+        for seq, line in enumerate(trail, start=1):
+            place = store.place(name, seq)
+            if place is not None and leaves[place : place + 1] != [line]:
+                yield f"{name}: entry {seq} is not where it is said to be"
+
+
+def _check_told(store: Store) -> Iterator[str]:
+    """Checkpoints and entries are there together: else half a commit is."""
+    there = {
+        (workflow_id, entry.sequence, entry.checksum)
+        for workflow_id in store.workflows()
+        for entry in store.entries(workflow_id)
+    }
+    for name in (SHARED, *map(session_of, store.workflows())):
+        told = [
+            (entry.workflow_id, entry.facts["cp_seq"], entry.facts["checksum"])
+            for entry in _entries(store, name)
+            if entry.type == AuditType.CHECKPOINT_CREATED
+        ]
+        wanted = {key for key in there if name in (SHARED, session_of(key[0]))}
+        if len(told) != len(wanted) or set(told) != wanted:
+            yield f"{name}: half a commit: {len(told)} checkpoints told, {len(wanted)} there"
