@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import secrets
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from holdfast.adapters.crypto.keystore import KeyFolder
 from holdfast.adapters.formats import for_mode
 from holdfast.adapters.packer import OrmsgpackPacker
 from holdfast.adapters.system import RandomIds, SystemClock, login_name
 from holdfast.application.aio import AsyncCheckpointService
 from holdfast.application.kit import Kit
+from holdfast.application.log_redaction import RedactingFilter
+from holdfast.application.redacting import LOGS, Build, HidingPeople, StoreRedactor
+from holdfast.application.revealing import Resolver
+from holdfast.application.sealing import Vault
 from holdfast.application.service import CheckpointService
+from holdfast.application.unlocking import may_create, open_vault
 from holdfast.config import Config, without_secrets
-from holdfast.domain.errors import ConfigError
+from holdfast.domain.errors import ConfigError, StoreNotFoundError
+from holdfast.domain.ids import check_id
+from holdfast.domain.note import COSIGNATURE, VerifierKey, Verify
 from holdfast.domain.plain import TypeRegistry
-from holdfast.ports import Clock, IdSource, Store
+from holdfast.ports import Cipher, Clock, IdSource, KeySource, Store
+
+if TYPE_CHECKING:
+    from holdfast.adapters.witness import WitnessServer
+    from holdfast.application.witnessing import Answer, Witness
+    from holdfast.domain.placeholders import Key
+    from holdfast.domain.redaction import Redactor
 
 #: A scheme has two letters at least: `C:\\...` is a path.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(.*)", re.DOTALL)
@@ -112,9 +128,15 @@ def build_kit(
     registry: TypeRegistry | None = None,
     clock: Clock | None = None,
     ids: IdSource | None = None,
+    resolver: Resolver | None = None,
 ) -> Kit:
     """Put together what the use cases work with."""
     types = registry or TypeRegistry()
+    vault, redactor = _vault(store, config), _redactor(store, config)
+    if vault is not None and redactor is not None:
+        types = types.of_people(HidingPeople(vault, redactor, OrmsgpackPacker(types)))
+    elif vault is not None:
+        types = types.of_people(vault)
     formats = for_mode(
         config.mode, config.compression, config.compression_threshold_bytes, config.compression_level
     )
@@ -133,9 +155,79 @@ def build_kit(
         background=config.background,
         audit=config.audit,
         strict_audit=config.strict_audit,
-        session_id=config.session or f"session-{secrets.token_hex(4)}",
-        actor=config.actor or login_name(),
+        audit_retain_days=config.audit_retain_days,
+        head_interval=config.head_interval,
+        session_id=check_id("session", config.session or f"session-{secrets.token_hex(4)}"),
+        actor=check_id("actor", config.actor or login_name()),
+        end_session=config.end_session,
+        signing=KeyFolder(config.signing_key),
+        redactor=redactor,
+        resolver=resolver,
+        vault=vault,
     )
+
+
+def _vault(store: Store, config: Config) -> Vault | None:
+    """Answer what seals and opens, if the store is an encrypted one or is to become one."""
+    return open_vault(store, _cipher, key_sources_of(config), encrypt=config.encrypt)
+
+
+def key_sources_of(config: Config) -> list[KeySource]:
+    """Answer where the keys are that a configuration names."""
+    given = (config.encryption_key, config.encryption_key_next)
+    return [key_source(text) for text in given if text is not None]
+
+
+def _cipher() -> Cipher:
+    try:
+        from holdfast.adapters.crypto.cipher import Xaes256Gcm
+    except ImportError as missing:
+        raise _no_cryptography(missing) from missing
+    return Xaes256Gcm()
+
+
+def key_source(text: str) -> KeySource:
+    """Answer where a key-encryption key comes from: `file:PATH`, `env:NAME`, `command:PROGRAM`."""
+    from holdfast.adapters.crypto import key_sources
+
+    return key_sources.key_source(text)
+
+
+def new_key_file(path: str) -> None:
+    """Make a key-encryption key in a new, private file."""
+    from holdfast.adapters.crypto import key_sources
+
+    key_sources.new_key_file(Path(path))
+
+
+def _redactor(store: Store, config: Config) -> StoreRedactor | None:
+    """Answer what hides secrets before they come to a store, and let it look after our logs too."""
+    if not config.redact:
+        return None
+    build = _redactor_build(config)
+    if LOGS.begin(build):
+        logging.getLogger("holdfast").addFilter(RedactingFilter(LOGS))
+    return StoreRedactor(store, build)
+
+
+def _redactor_build(config: Config) -> Build:
+    """Say how a redactor is made; wrong settings are found now, the patterns are compiled later."""
+    if config.redact_engine != "auto" or config.redact_patterns is not None:
+        from holdfast.adapters.redaction import engine, read_rules
+
+        engine(config.redact_engine)
+        rules = read_rules(config.redact_patterns) if config.redact_patterns is not None else None
+    else:
+        rules = None
+
+    def build(key: Key) -> Redactor:
+        # Takes a tenth of a second, which nobody should wait for who only looks.
+        from holdfast.adapters.redaction import engine
+        from holdfast.domain.redaction import Redactor
+
+        return Redactor(key, engine(config.redact_engine), rules)
+
+    return build
 
 
 def open(
@@ -145,6 +237,7 @@ def open(
     read_only: bool = False,
     create: bool = True,
     registry: TypeRegistry | None = None,
+    resolver: Resolver | None = None,
     **settings: Any,
 ) -> CheckpointService:
     """Open a store and answer the service over it, a context manager.
@@ -156,6 +249,8 @@ def open(
         read_only: never write anything.
         create: make the store if there is none.
         registry: types of the application's that states may hold.
+        resolver: gives secrets back to restored states, which were stored without: is told where one was,
+            as a JSON pointer, and the placeholder that stands there; answers the value, or None.
         settings: single settings of the configuration: `mode="performance"`.
 
     Raises:
@@ -163,8 +258,29 @@ def open(
         StoreNotFoundError: there is no store, and none is to be created.
     """
     chosen = _configured(url, config, settings)
-    store = open_store(chosen, read_only=read_only, create=create)
-    return CheckpointService(build_kit(store, chosen, registry))
+    return CheckpointService(_open_kit(chosen, registry, resolver, read_only=read_only, create=create))
+
+
+def _open_kit(
+    config: Config, registry: TypeRegistry | None, resolver: Resolver | None, *, read_only: bool, create: bool
+) -> Kit:
+    # No store is made that would have been an encrypted one, had the key been there.
+    is_settled = create and may_create(key_sources_of(config), encrypt=config.encrypt)
+    try:
+        store = open_store(config, read_only=read_only, create=is_settled)
+    except StoreNotFoundError as missing:
+        if is_settled == create:
+            raise
+        raise ConfigError(
+            "a key is configured, and there is no store",
+            place=missing.place,
+            hint="Make an encrypted one with `holdfast init --encrypt`, or leave encryption_key out.",
+        ) from None
+    try:
+        return build_kit(store, config, registry, resolver=resolver)
+    except BaseException:
+        store.close()
+        raise
 
 
 def _configured(url: str | None, config: Config | None, settings: dict[str, Any]) -> Config:
@@ -172,6 +288,73 @@ def _configured(url: str | None, config: Config | None, settings: dict[str, Any]
     if config is None:
         return Config.load(asked)
     return config.amended(asked)
+
+
+def key_place(origin: str, config: Config | None = None) -> str:
+    """Tell where the private key of a log is kept, or would be."""
+    return str(KeyFolder((config or Config.load()).signing_key).path(origin))
+
+
+def signature_check() -> Verify:
+    """Answer the function that checks Ed25519 signatures.
+
+    Raises:
+        ConfigError: the package that does it is not installed.
+    """
+    try:
+        from holdfast.adapters.crypto.signing import verify
+    except ImportError as missing:
+        raise _no_cryptography(missing) from missing
+    return verify
+
+
+def open_witness(
+    key_file: str, logs: Sequence[VerifierKey], folder: str, *, name: str | None = None
+) -> Witness:
+    """Put a witness together.
+
+    Args:
+        key_file: where its private key is.
+        logs: public keys of the logs it signs for.
+        folder: where it remembers what it signed.
+        name: makes a new key of this name if there is no such file.
+    """
+    from holdfast.adapters.witness import WitnessFolder
+    from holdfast.application.witnessing import Witness
+
+    verify = signature_check()
+    from holdfast.adapters.crypto.signing import SigningKey
+
+    path = Path(key_file)
+    if name is not None and not path.exists():
+        SigningKey.generate(name, COSIGNATURE).save(path)
+    return Witness(SigningKey.load(path), logs, WitnessFolder(folder), verify, SystemClock())
+
+
+def witness_server(witness: Witness, address: str, *, public: bool = False) -> WitnessServer:
+    """Let a witness listen at an address."""
+    from holdfast.adapters.witness import WitnessServer
+
+    def answer(body: bytes) -> tuple[int, bytes, str]:
+        given = witness.answer(body)
+        return given.status, given.body, given.kind
+
+    return WitnessServer(address, answer, public=public)
+
+
+def witness_at(url: str) -> Callable[[bytes], Answer]:
+    """Answer the way to the witness at a URL."""
+    from holdfast.adapters.witness import post_to_witness
+    from holdfast.application.witnessing import Answer
+
+    return lambda body: Answer(*post_to_witness(url, body))
+
+
+def _no_cryptography(missing: ImportError) -> ConfigError:
+    return ConfigError(
+        f"a package for signatures and encryption is not installed ({missing.name})",
+        hint="Run `pip install 'holdfast[audit]'`.",
+    )
 
 
 class AsyncOpening:
@@ -205,12 +388,13 @@ def open_async(
     read_only: bool = False,
     create: bool = True,
     registry: TypeRegistry | None = None,
+    resolver: Resolver | None = None,
     **settings: Any,
 ) -> AsyncOpening:
     """Open a store for coroutines: `async with open_async(url) as service`. Arguments as for `open`."""
 
     def build() -> Kit:
         chosen = _configured(url, config, settings)
-        return build_kit(open_store(chosen, read_only=read_only, create=create), chosen, registry)
+        return _open_kit(chosen, registry, resolver, read_only=read_only, create=create)
 
     return AsyncOpening(build)

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.adapters.memory import MemoryStore
+from holdfast.application import trailing
 from holdfast.application.service import CheckpointService
 from holdfast.application.trailing import correlate
 from holdfast.bootstrap import build_kit
@@ -252,7 +253,46 @@ def test_reads_that_cannot_be_written_are_told(store: MemoryStore, caplog: pytes
     spy.fail("commit")
     with caplog.at_level(logging.WARNING, "holdfast"), pytest.raises(CheckpointWriteError):
         service.append_event("W", "STEP")
-    assert "1 audit entries could not be written" in caplog.text
+    assert "1 audit entries wait" in caplog.text
+    assert AuditType.STATE_RESTORED not in told(store)
+    service.append_event("W", "STEP")
+    assert told(store)[-2:] == [AuditType.STATE_RESTORED, AuditType.EVENT_RECORDED]
+
+
+def test_reads_that_a_flush_cannot_write_wait_for_the_next(store: MemoryStore) -> None:
+    spy = FailingStore(store)
+    service = serve(spy)
+    service.create_checkpoint("W", {"n": 1})
+    service.load_latest("W")
+    spy.fail("commit")
+    with pytest.raises(CheckpointWriteError):
+        service.flush()
+    service.flush()
+    assert told(store)[-1] == AuditType.STATE_RESTORED
+
+
+def test_entries_that_wait_for_ever_are_given_up_at_last(
+    store: MemoryStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trailing, "_KEPT_MAX", 3)
+    spy = FailingStore(store)
+    service = serve(spy)
+    service.create_checkpoint("W", {"n": 1})
+    for _ in range(5):
+        service.load_latest("W")
+    spy.fail("commit")
+    with caplog.at_level(logging.WARNING, "holdfast"), pytest.raises(CheckpointWriteError):
+        service.flush()
+    assert "2 audit entries are lost" in caplog.text
+
+
+def test_odd_names_never_keep_an_event_from_being_recorded(store: MemoryStore) -> None:
+    service = serve(store)
+    service.append_event("W", "x" * 600, step_id="", agent_id="")
+    service.append_event("W", "STEP", step_id="s" * 600, agent_id="a" * 600)
+    first, second = entries(store)[1:]
+    assert (first.correlation_id, first.agent) == (None, None)
+    assert (len(second.correlation_id or ""), len(second.agent or "")) == (512, 512)
 
 
 class ReadOnly(FailingStore):

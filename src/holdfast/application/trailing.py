@@ -7,32 +7,60 @@ not wait for the disk, but go with the next commit, a second later, or at the en
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, TypeVar
 
 from holdfast.application.commit_queue import CommitQueue, Lineage, Ticket
 from holdfast.application.kit import Kit
+from holdfast.application.redacting import StoreRedactor
 from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.audit_type import AuditType, Outcome
-from holdfast.domain.errors import CheckpointError, StoreClosedError, StoreReadOnlyError
+from holdfast.domain.errors import CheckpointError, InvalidIdError, StoreClosedError, StoreReadOnlyError
+from holdfast.domain.ids import check_id
 from holdfast.domain.payload import SALT_BYTES, encode_payload
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head
+from holdfast.domain.trail import FACT_CHARS_MAX
 
 NOTED_SECONDS = 1.0
 _NOTED_MAX = 256
+#: So many wait at most while nothing can be written.
+_KEPT_MAX = 10_000
 _LOG = logging.getLogger("holdfast")
 
 Facts = Mapping[str, int | str]
+
+_HARMLESS = re.compile(
+    "sha256:[0-9a-f]{64}|[A-Za-z0-9_.@-]{0,15}|[a-z]{1,12}(?:_[a-z]{1,12})*|[A-Z]{1,12}(?:_[A-Z]{1,12})*"
+    "|session-[0-9a-f]{8}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+)
+
+_CORRELATION: ContextVar[str | None] = ContextVar("holdfast_correlation", default=None)
+
+
+@contextmanager
+def correlate(correlation_id: str) -> Iterator[None]:
+    """Tie together in the trail whatever is done inside: all of it carries this id, that of a request say."""
+    check_id("correlation", correlation_id)
+    token = _CORRELATION.set(correlation_id)
+    try:
+        yield
+    finally:
+        _CORRELATION.reset(token)
 
 
 class Trail:
     """Makes audit entries for one opening of a store, and brings them there."""
 
-    def __init__(self, kit: Kit, queue: CommitQueue) -> None:
+    def __init__(self, kit: Kit, queue: CommitQueue, on_many: Callable[[], None] | None = None) -> None:
+        """Begin to tell; `on_many` is called each time so many entries were made that a head is due."""
         self.session_id = kit.session_id
+        self._on_many = on_many
+        self._count = 0
         self._kit = kit
         self._queue = queue
         self._mutex = threading.Lock()
@@ -40,6 +68,8 @@ class Trail:
         self._timer: threading.Timer | None = None
         self._is_used = False
         self._is_warned = False
+        if kit.vault is not None:
+            kit.vault.keyring.begin(self.told)
 
     def told(
         self,
@@ -58,31 +88,71 @@ class Trail:
         Args:
             type: what happened; one of AuditType, or the application's own in capitals.
             session_id: the session it belongs to; that of this opening by default.
+            correlation_id: what ties it to others, where no `correlate` says so.
             facts: references that may stay for ever. No person's data.
             payload: everything else, as a plain tree; it can be erased.
+
+        Secrets are hidden wherever they stand.
         """
         if not self._kit.audit:
             return ()
+        actor, correlation_id = self._kit.actor, _CORRELATION.get() or correlation_id
+        redactor = self._kit.redactor
+        if redactor is not None:
+            type, session_id = _clean(type, redactor), _clean(session_id, redactor)
+            names = (workflow_id, agent, actor, correlation_id)
+            workflow_id, agent, actor, correlation_id = (_clean(name, redactor) for name in names)
+            facts = {name: _clean(fact, redactor) for name, fact in facts.items()} if facts else None
+            payload = None if payload is None else redactor.tree(dict(payload))
         self._is_used = self._is_used or session_id in (None, self.session_id)
         stored = b"" if payload is None else encode_payload(payload, secrets.token_bytes(SALT_BYTES))
+        vault = self._kit.vault
+        if vault is not None and stored:
+            stored = vault.seal_payload(stored, session_id or self.session_id, type, workflow_id)
         entry = AuditEntry(
             self._kit.clock.now(),
             type,
             session_id or self.session_id,
             workflow_id,
-            agent,
-            self._kit.actor,
+            _short(agent),
+            actor,
             outcome,
-            correlation_id,
+            _short(correlation_id),
             facts or {},
             stored=stored,
         )
+        self._count += 1
+        if self._count >= self._kit.head_interval and self._on_many is not None:
+            self._count = 0
+            self._on_many()
         return (entry,)
 
     def record(self, *entries: AuditEntry) -> None:
         """Make entries durable before returning."""
         if entries:
             self._queue.wait(self._submit(entries))
+
+    def commit(
+        self,
+        entries: tuple[AuditEntry, ...],
+        files: dict[str, bytes | None],
+        expected_files: dict[str, bytes | None] | None = None,
+        erased: tuple[tuple[str, int], ...] = (),
+    ) -> None:
+        """Change files of the store, or erase payloads, together with the entries that tell of it.
+
+        Raises:
+            CheckpointConflictError: a file is not what it was expected to be; nothing was changed.
+        """
+        commit = Commit(
+            NO_WORKFLOW,
+            Head(),
+            audit=entries,
+            files=files,
+            expected_files=expected_files or {},
+            erased=erased,
+        )
+        self._queue.wait(self._queue.submit(Ticket(commit, Lineage())))
 
     def note(self, *entries: AuditEntry) -> None:
         """Take entries along with what is committed next; nobody waits for them.
@@ -122,12 +192,17 @@ class Trail:
         try:
             yield
         except CheckpointError as refusal:
+            if self._kit.redactor is not None:
+                self._kit.redactor.conceal(refusal)
             self.refused(workflow_id, refusal)
             raise
 
     def refused(self, workflow_id: str, refusal: Exception) -> None:
         """Note a refusal."""
         code = refusal.code if isinstance(refusal, CheckpointError) else "failed"
+        if isinstance(refusal, InvalidIdError):
+            # What cannot be a name is not written down as one.
+            workflow_id = NO_WORKFLOW
         entries = self.told(
             AuditType.OPERATION_REFUSED,
             workflow_id=workflow_id or None,
@@ -141,20 +216,26 @@ class Trail:
         """Bring everything that was noted to the store."""
         entries = self._take()
         if entries:
-            self._queue.wait(self._submit(entries))
+            try:
+                self._queue.wait(self._submit(entries))
+            except CheckpointError:
+                self._put_back(entries)
+                raise
 
-    def close(self) -> None:
-        """Bring everything noted, and close the session of this opening if it was begun."""
-        ending = self.told(AuditType.SESSION_CLOSED) if self._is_used else ()
+    def close(self) -> bool:
+        """Bring everything noted, and end the session of this opening if it was begun; tell if it was."""
+        ending = self.told(AuditType.SESSION_CLOSED) if self._is_used and self._kit.end_session else ()
         entries = (*self._take(), *ending)
         if not entries or self._kit.store.read_only:
-            return
+            return False
         try:
             self._queue.wait(self._submit(entries))
         except StoreClosedError:
-            return
+            return False
         except CheckpointError as problem:
             _LOG.warning("the end of session %s is not in the trail: %s", self.session_id, problem)
+            return False
+        return bool(ending)
 
     def _take(self) -> tuple[AuditEntry, ...]:
         with self._mutex:
@@ -180,7 +261,16 @@ class Trail:
 
     def _lost(self, ticket: Ticket) -> None:
         if ticket.error is not None:
-            _LOG.warning("%d audit entries could not be written: %s", len(ticket.commit.audit), ticket.error)
+            _LOG.warning("%d audit entries wait: %s", len(ticket.commit.audit), ticket.error)
+            self._put_back(ticket.commit.audit)
+
+    def _put_back(self, entries: tuple[AuditEntry, ...]) -> None:
+        """Keep what could not be written for the next commit, as far as memory may be used for it."""
+        with self._mutex:
+            kept = [*entries, *self._noted]
+            self._noted = kept[-_KEPT_MAX:]
+        if len(kept) > _KEPT_MAX:
+            _LOG.warning("%d audit entries are lost: nothing can be written", len(kept) - _KEPT_MAX)
 
     def _warn(self) -> None:
         if self._kit.strict_audit:
@@ -192,3 +282,18 @@ class Trail:
         if not self._is_warned:
             self._is_warned = True
             _LOG.warning("the store is read-only: reads of it are not in its trail")
+
+
+_Told = TypeVar("_Told", str, int, str | None, int | str)
+
+
+def _clean(told: _Told, redactor: StoreRedactor) -> _Told:
+    """Hide the secrets of a name or a fact; most are words, numbers and hashes that nobody need look at."""
+    if not isinstance(told, str) or _HARMLESS.fullmatch(told):
+        return told
+    return redactor.name(told)
+
+
+def _short(text: str | None) -> str | None:
+    """Cut a name to what a line holds: the trail must be no reason that something cannot be recorded."""
+    return text[:FACT_CHARS_MAX] if text else None
