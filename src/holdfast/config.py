@@ -18,6 +18,7 @@ PREFIX = "HOLDFAST_"
 FILE_NAME = "holdfast.toml"
 
 _MODES = ("default", "performance", "compliance")
+_ENGINES = ("auto", "re2", "re")
 _COMPRESSIONS = ("none", "zstd", "gzip")
 _WORDS = {
     "1": True,
@@ -52,9 +53,19 @@ class Config:
         journal_bytes: size of the filesystem store's journal.
         background: whether keyframes and retention have a thread; else they delay their caller.
         audit: whether every operation is told in the trail.
+        audit_retain_days: payloads of the trail that are younger than this cannot be pruned.
         strict_audit: whether a read that cannot be told in the trail is refused.
+        head_interval: a head of the log is signed each time this many entries were told, if there is a key.
         session: session of this opening, for what belongs to no other; a new one by default.
+        end_session: whether closing the service ends the session; else others may go on with it.
         actor: who acts, as the trail names it; the login name by default.
+        encrypt: whether a store that is made now is an encrypted one; an existing one stays what it is.
+        encryption_key: where the key of an encrypted store is: `file:PATH`, `env:NAME`, `command:PROGRAM`.
+        encryption_key_next: the key that it is about to be replaced by, accepted as well.
+        signing_key: file of the key that signs the log's heads; one in the user's own folder by default.
+        redact: whether secrets are hidden before anything is written.
+        redact_patterns: a TOML file with patterns and names of the user's own; see docs/redaction.md.
+        redact_engine: what searches for secrets: `re2`, `re`, or `auto` for the faster one installed.
     """
 
     store: str = ".holdfast"
@@ -74,12 +85,23 @@ class Config:
     background: bool = True
     audit: bool = True
     strict_audit: bool = False
+    audit_retain_days: int = 183
+    head_interval: int = 1024
     session: str | None = None
+    end_session: bool = True
     actor: str | None = None
+    encrypt: bool = False
+    encryption_key: str | None = None
+    encryption_key_next: str | None = None
+    signing_key: str | None = None
+    redact: bool = True
+    redact_patterns: str | None = None
+    redact_engine: str = "auto"
 
     def __post_init__(self) -> None:
         _check_choice("mode", self.mode, _MODES)
         _check_choice("compression", self.compression, _COMPRESSIONS)
+        _check_choice("redact_engine", self.redact_engine, _ENGINES)
         for name, kind in _KINDS.items():
             _check_kind(name, getattr(self, name), kind)
 
@@ -92,7 +114,7 @@ class Config:
 
     def __repr__(self) -> str:
         shown = ((item.name, getattr(self, item.name)) for item in fields(self))
-        texts = (f"{name}={without_secrets(value) if name == 'store' else value!r}" for name, value in shown)
+        texts = (f"{name}={_shown(name, value)}" for name, value in shown)
         return f"Config({', '.join(texts)})"
 
     @classmethod
@@ -127,6 +149,14 @@ class Config:
 def without_secrets(url: str) -> str:
     """Write a URL for people: without user names, passwords and keys."""
     return _SECRET_PARAMETER.sub(r"\1***", _CREDENTIALS.sub("//***@", url))
+
+
+def _shown(name: str, value: Any) -> str:
+    """Write a setting for people; what follows `command:` may hold secrets."""
+    if name == "store":
+        return without_secrets(value)
+    is_command = name.startswith("encryption_key") and value is not None
+    return repr(f"{value.partition(':')[0]}:...") if is_command else repr(value)
 
 
 #: What a setting holds: text, a number, a number or nothing, or yes and no.

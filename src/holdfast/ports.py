@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -10,6 +11,7 @@ from typing import Any, Protocol
 from holdfast.domain.audit_entry import AuditEntry, TrailHead
 from holdfast.domain.note import VerifierKey
 from holdfast.domain.record import Commit, Entry, Head, Keyframe, KeyframeEntry, Lease, Removal
+from holdfast.domain.treehead import TreeHead
 
 
 class Clock(Protocol):
@@ -106,6 +108,68 @@ class Signing(Protocol):
 
     def verify(self, public_key: bytes, message: bytes, signature: bytes) -> bool:
         """Tell whether a signature of a message is by a public key; nothing given makes this raise."""
+
+
+class SecretKey(Protocol):
+    """One key of an authenticated cipher, ready to use."""
+
+    def seal(self, plaintext: bytes, associated: bytes, nonce: bytes | None = None) -> bytes:
+        """Encrypt; answers the nonce, the ciphertext and its tag in one.
+
+        Without a nonce a random one is taken. One that is given must belong to this plaintext alone.
+        """
+
+    def open(self, sealed: bytes, associated: bytes) -> bytes | None:
+        """Decrypt; None if it was not sealed with this key and just these associated bytes."""
+
+
+class Cipher(Protocol):
+    """An authenticated cipher whose nonces are long enough to be drawn at random without counting."""
+
+    @property
+    def name(self) -> str:
+        """What stored bytes call it."""
+
+    @property
+    def nonce_bytes(self) -> int:
+        """Length of a nonce."""
+
+    @property
+    def overhead_bytes(self) -> int:
+        """How much longer than its plaintext is what is sealed."""
+
+    def key(self, material: bytes) -> SecretKey:
+        """Make 32 secret bytes ready to use."""
+
+
+class KeySource(Protocol):
+    """Where the key that wraps all others comes from: a file, the environment, a command."""
+
+    @property
+    def name(self) -> str:
+        """How people call it; holds no secret."""
+
+    def fetch(self) -> bytes:
+        """The 32 bytes. Raises KeyUnavailableError; nothing of the key is in the message."""
+
+
+class WitnessMemory(Protocol):
+    """What a witness remembers: of each log the last head that it signed, and nothing older."""
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Keep everybody else out, other processes too, from the question for the last head to the answer."""
+
+    def last(self, origin: str) -> TreeHead | None:
+        """The last head of a log that was kept; None if there never was one.
+
+        Raises CheckpointCorruptError if it cannot be told: a witness that forgot must not sign.
+        """
+
+    def keep(self, head: TreeHead) -> None:
+        """Put a head in the place of the log's last one, durably.
+
+        Raises CheckpointWriteError if it is not known to be durable: then nothing may be signed.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import shutil
 import stat
 from pathlib import Path
@@ -94,8 +95,6 @@ def test_a_witness_is_asked_by_files(run: Run, signed: tuple[Path, str], witness
 
 def run_with_input(run: Run, monkeypatch, data: bytes, *args: object):
     """Call the command line with something on its standard input."""
-    import io
-
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
     return run(*args)
 
@@ -121,3 +120,17 @@ def test_a_witness_that_does_not_answer_is_unreachable(run: Run, signed: tuple[P
     result = run("audit", "anchor", "--witness", "http://127.0.0.1:1", "--store", signed[0])
     assert result.exit_code == Exit.UNREACHABLE and "does not answer" in result.err
     assert run("audit", "anchor", "--witness", "nowhere", "--store", signed[0]).exit_code == Exit.USAGE
+
+
+def test_a_pin_that_is_up_to_date_is_left_alone(run: Run, signed: tuple[Path, str]):
+    anchor = ("audit", "anchor", "--pin", "pin", "--store", signed[0])
+    run(*anchor)
+    before = Path("pin").stat()
+    assert run(*anchor).exit_code == 0
+    assert Path("pin").stat().st_ino == before.st_ino
+
+
+def test_a_cosignature_needs_a_head_to_be_for(run: Run, store: Path):
+    Path("answer").write_text("\u2014 witness.example/w1 AAAAAAAA\n")
+    result = run("audit", "anchor", "--cosignature", "answer", "--store", store)
+    assert result.exit_code != 0 and "Traceback" not in result.err

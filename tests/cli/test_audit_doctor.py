@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 from holdfast import bootstrap
@@ -50,8 +51,6 @@ def test_a_changed_trail_fails(run: Run, signed: tuple[Path, str]):
 
 
 def test_a_clock_that_stepped_back_is_a_warning(run: Run, store: Path, monkeypatch):
-    from datetime import UTC, datetime
-
     with bootstrap.open(str(store), session="s-1") as service:
         service.audit.log_event("NOTED")
         monkeypatch.setattr(
@@ -61,3 +60,12 @@ def test_a_clock_that_stepped_back_is_a_warning(run: Run, store: Path, monkeypat
         monkeypatch.undo()
     status, detail = checks(run, store)["trail clock"]
     assert status == "warn" and "stepped back" in detail
+
+
+def test_keys_that_are_none_fail(run: Run, signed: tuple[Path, str], monkeypatch, tmp_path: Path):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "elsewhere"))
+    (signed[0] / "audit" / "log" / "vkeys").write_text("nonsense\n")
+    result = run("doctor", "--json", "--store", signed[0])
+    assert result.exit_code == Exit.CORRUPT
+    failed = {check["name"]: check["detail"] for check in result.data["checks"] if check["status"] == "fail"}
+    assert "no" in failed["trail"] and "key" in failed["trail"]

@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 from holdfast.cli.exits import Exit
-from tests.cli.conftest import Run, without_privileges
+from tests.cli.conftest import Run, fill, without_privileges
 
 
 def test_an_export_is_signed_and_tells_of_itself(run: Run, signed: tuple[Path, str]):
@@ -50,8 +50,6 @@ def test_a_folder_with_something_in_it_is_left_alone(run: Run, store: Path):
 
 
 def test_a_strict_trail_lets_nothing_out_that_it_cannot_tell(run: Run, public_folder: Path, monkeypatch):
-    from tests.cli.conftest import fill
-
     place = public_folder / "store"
     fill(place)
     monkeypatch.chdir(public_folder)

@@ -54,6 +54,14 @@ def test_a_limit_keeps_the_newest_and_says_so(run: Run, store: Path):
     assert f"1 of {len(every)} entries; --limit {len(every)} shows all." in result.err
 
 
+def test_the_newest_of_everything_are_found_without_reading_the_beginning(run: Run, store: Path):
+    every = entries(run, store)
+    # The look before told of itself by one entry, and this was the session's first.
+    assert entries(run, store, "--limit", 3)[0] == every[-1]
+    result = run("audit", "log", "--limit", 1, "--store", store)
+    assert f"1 of {len(every) + 3} entries" in result.err and result.out.count("\n") == 2
+
+
 def test_an_empty_answer_is_no_failure(run: Run, store: Path):
     result = run("audit", "log", "--session", "nobody", "--store", store)
     assert (result.exit_code, result.out) == (0, "") and "no such entry" in result.err

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from holdfast.cli.exits import Exit
 from holdfast.domain.tlogproof import parse_tlog_proof
-from tests.cli.conftest import Run, trail_file
+from tests.cli.conftest import Run, fill, trail_file, without_privileges
 
 
 def test_a_proof_holds_its_entry_and_is_verified_with_the_key_alone(run: Run, signed: tuple[Path, str]):
@@ -44,3 +45,24 @@ def test_without_a_key_there_is_no_proof(run: Run, store: Path):
 
 def test_an_entry_that_is_not_there_has_none(run: Run, signed: tuple[Path, str]):
     assert run("audit", "proof", "s-1#999", "--store", signed[0]).exit_code == Exit.NOT_FOUND
+
+
+def test_a_copy_that_we_may_only_read_gives_proofs(run: Run, public_folder: Path, monkeypatch):
+    place = public_folder / "store"
+    fill(place)
+    monkeypatch.chdir(public_folder)
+    run("audit", "anchor", "--store", place)
+    run("audit", "proof", "s-1#2", "--store", place)
+    for path in (place, *place.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    with without_privileges():
+        result = run("audit", "proof", "s-1#2", "--store", place)
+    assert result.exit_code == 0 and "not in the trail" in result.err
+    assert parse_tlog_proof(result.out.encode()).index == 1
+
+
+def test_a_proof_that_is_given_out_is_told_in_the_trail(run: Run, signed: tuple[Path, str]):
+    store, _ = signed
+    run("audit", "proof", "s-1#2", "--store", store)
+    (line,) = run("audit", "log", "--type", "TRAIL_EXPORTED", "--store", store, "--json").out.splitlines()
+    assert json.loads(line)["data"] == {"format": "proof", "session": "s-1", "seq": 2}

@@ -165,3 +165,42 @@ def test_every_kind_of_store_is_verified(run: Run, url: str):
         service.create_checkpoint("WF-1", {"a": 1})
     told = run("audit", "verify", "--key", key, "--store", url, "--json")
     assert (told.exit_code, told.data["level"]) == (0, "signed head")
+
+
+def test_without_the_package_for_signatures_it_is_told_what_to_install(
+    run: Run, signed: tuple[Path, str], monkeypatch
+):
+    store, key = signed
+    run("audit", "export", "export", "--store", store)
+    monkeypatch.setitem(sys.modules, "holdfast.adapters.crypto.signing", None)
+    result = run("audit", "verify", "export", "--key", key)
+    assert result.exit_code == Exit.USAGE and "holdfast[audit]" in result.err
+    assert run("audit", "verify", "export").exit_code == Exit.DONE
+
+
+def test_who_remembers_what_was_seen_finds_a_store_that_was_put_back(
+    run: Run, signed: tuple[Path, str], tmp_path: Path
+):
+    store, key = signed
+    verify = ("audit", "verify", "--key", key, "--remember", "seen", "--store")
+    shutil.copytree(store, tmp_path / "old")
+    assert run(*verify, store).exit_code == Exit.DONE
+    first = Path("seen").read_text()
+    told = run(*verify, store, "--json")
+    assert (told.exit_code, told.data["level"]) == (0, "pinned head")
+    second = Path("seen").read_text()
+    assert int(second.splitlines()[1]) > int(first.splitlines()[1])
+    assert run(*verify, tmp_path / "old").exit_code == Exit.NOT_VERIFIED
+    assert Path("seen").read_text() == second
+
+
+def test_a_log_without_a_name_is_not_remembered(run: Run, store: Path):
+    result = run("audit", "verify", "--remember", "seen", "--store", store)
+    assert result.exit_code == Exit.DONE and "has no name yet" in result.err
+    assert not Path("seen").exists()
+
+
+def test_an_export_that_nobody_signed_is_verified_by_its_chains(run: Run, store: Path):
+    run("audit", "export", "export", "--store", store)
+    told = run("audit", "verify", "export", "--json")
+    assert (told.exit_code, told.data["level"], told.data["origin"]) == (0, "chain", "")

@@ -124,6 +124,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "audit export": ("export",),
     "audit log": ("--limit", "1"),
     "audit proof": ("s-1#2",),
+    "audit prune": ("--older-than-days", "400"),
+    "audit register": (),
     "audit report": ("--session", "s-1", "--out", "report.html"),
     "audit show": ("s-1#2",),
     "audit verify": (),
@@ -131,14 +133,27 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "demo": (),
     "diff": ("WF-1@2",),
     "doctor": (),
+    "erase": ("--workflow", "WF-2", "--reason", "asked for", "--yes"),
+    "hold list": (),
+    "hold place": ("--reason", "case 17"),
+    "hold release": ("HOLD", "--reason", "case closed"),
     "init": (),
     "list": (),
     "prune": ("--dry-run",),
     "show": ("WF-1",),
+    "subject declare": ("WF-1", "alice"),
+    "subject export": ("alice", "--out", "subject"),
     "validate": (),
     "version": (),
 }
 
+
+#: What must have happened before.
+BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
+    "audit proof": (("audit", "anchor"),),
+    "hold release": (("hold", "place", "--reason", "case 17"),),
+    "subject export": (("subject", "declare", "WF-1", "alice"),),
+}
 
 GROUPS = {name for name in COMMANDS if isinstance(load(name), click.Group)}
 
@@ -152,8 +167,10 @@ ENCRYPTED = {name for name in COMMANDS if name.startswith("keys ")}
 def test_every_command_speaks_json(run: Run, store: Path, name):
     # Only `copy` has two stores, and takes them as arguments.
     named = () if name == "copy" else ("--store", store)
-    if name == "audit proof":
-        run("audit", "anchor", *named)
-    result = run(*name.split(), *ARGUMENTS[name], "--json", *named)
+    arguments = ARGUMENTS[name]
+    for words in BEFORE.get(name, ()):
+        told = run(*words, "--json", *named).data
+        arguments = tuple(told["id"] if word == "HOLD" else word for word in arguments)
+    result = run(*name.split(), *arguments, "--json", *named)
     assert (result.exit_code, result.err) == (0, "")
     assert isinstance(result.data, dict)

@@ -17,6 +17,7 @@ import pytest
 from holdfast.cli import group
 from holdfast.cli.exits import Exit
 from holdfast.domain.errors import StoreDamageWarning, StoreLockedError
+from tests.canaries import TOKENS
 from tests.cli.conftest import Run
 
 
@@ -88,6 +89,13 @@ def test_a_defect_of_ours_is_one_line_and_exit_1(run: Run, monkeypatch):
     result = run("version")
     assert result.exit_code == Exit.UNEXPECTED
     assert result.err.startswith("error: unexpected failure (ZeroDivisionError: oops)\n")
+
+
+def test_a_defect_of_ours_gives_no_secret_away(run: Run, monkeypatch):
+    fail_with(monkeypatch, ValueError(f"cannot use {TOKENS[0].secret}"))
+    result = run("version")
+    assert TOKENS[0].secret not in result.err
+    assert "cannot use [REDACTED:" in result.err
 
 
 def test_an_interrupt_ends_with_130(run: Run, monkeypatch):

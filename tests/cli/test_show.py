@@ -145,3 +145,11 @@ def test_a_fork_tells_where_it_came_from(run: Run, store: Path):
     with bootstrap.open(str(store)) as service:
         service.fork_workflow("WF-1@2", "WF-fork")
     assert "forked from  WF-1@2" in run("show", "WF-fork", "--meta", "--store", store).out
+
+
+def test_what_was_hidden_is_shown_as_it_is_stored(run: Run, tmp_path: Path):
+    with bootstrap.open(str(tmp_path / "store")) as service:
+        service.create_checkpoint("w", {"password": "hunter2"})
+    result = run("show", "w@1", "--state=/context/password", "--store", str(tmp_path / "store"))
+    assert result.exit_code == Exit.DONE
+    assert result.out.startswith('"[REDACTED:password:')

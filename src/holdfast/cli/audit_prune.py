@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Show what would go, and change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def command(call: Call, older_than_days: int, dry_run: bool, yes: bool) -> None:
-    """Remove old payloads from the trail.
+    """Remove old payloads; entries and proofs stay.
 
     Entries are never removed: they hold references only, and every proof
     rests on them. What a legal hold covers stays.

@@ -8,13 +8,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from holdfast.cli.exits import Exit, exit_of
 from holdfast.cli.group import Call, StoreCommand
-from holdfast.cli.opening import find_workflow, reading
+from holdfast.cli.opening import entry_of, find_workflow, reading
 from holdfast.cli.output import Output, counted, safe, size_text
 from holdfast.domain.errors import CheckpointError, StoreNotFoundError
 
@@ -49,7 +50,8 @@ def command(call: Call, source: str, target: str, workflows: tuple[str, ...], dr
 
     SRC and DST are folders or URLs; DST is made if it is not there. Of each
     workflow (all of them without WORKFLOW) checkpoints, events and blobs are
-    copied with their checksums, and read back and verified on arrival. Called
+    copied with their checksums, and read back and verified on arrival. Without
+    WORKFLOW the trail of SRC comes along, sealed, beside that of DST. Called
     again, it goes on where it was interrupted and adds what is new.
 
     \b
@@ -66,7 +68,7 @@ def command(call: Call, source: str, target: str, workflows: tuple[str, ...], dr
         chosen = list(dict.fromkeys(find_workflow(kit, name) for name in workflows))
         chosen = chosen or sorted(kit.store.workflows())
         with _opened(target, dry_run=dry_run) as store:
-            result = _copy(call.output, kit, store, chosen, dry_run=dry_run)
+            result = _copy(call.output, kit, store, chosen, dry_run=dry_run, with_trail=not workflows)
             places = (kit.store.url, store.url)
     _finish(call.output, places, result)
 
@@ -93,15 +95,18 @@ def _opened(url: str, *, dry_run: bool) -> Iterator[Store]:
         store.close()
 
 
-def _copy(output: Output, kit: Kit, target: Store, workflow_ids: list[str], *, dry_run: bool) -> CopyResult:
+def _copy(
+    output: Output, kit: Kit, target: Store, workflow_ids: list[str], *, dry_run: bool, with_trail: bool
+) -> CopyResult:
     from holdfast.application.copying import Copier
 
+    tell = partial(entry_of, kit) if kit.audit else None
     with _bar(output, workflow_ids) as show:
-        copier = Copier(kit.store, target, kit.packer, kit.formats, show)
+        copier = Copier(kit.store, target, kit.packer, kit.formats, show, kit.vault, tell)
         if dry_run:
-            return copier.plan(workflow_ids)
+            return copier.plan(workflow_ids, with_trail=with_trail)
         try:
-            return copier.copy(workflow_ids)
+            return copier.copy(workflow_ids, with_trail=with_trail)
         except BaseException:
             output.note("Not finished: what has arrived is whole. The same command goes on from there.")
             raise
@@ -158,6 +163,9 @@ def _print(output: Output, result: CopyResult) -> None:
     if result.dry_run:
         output.note("Nothing was changed.")
         return
+    if result.trail is not None and result.trail.id:
+        entries = counted(result.trail.entries, "entry")
+        output.note(f"The trail of the source, {entries}, is sealed in imports/{result.trail.id}.")
     count = counted(len(result.workflows), "workflow")
     output.note(f"{count}, {size_text(result.cargo.bytes)} in {result.seconds:.1f} s, verified on arrival.")
 
@@ -189,6 +197,7 @@ def _fields(places: tuple[str, str], result: CopyResult) -> dict[str, Any]:
             for one in result.workflows
         ],
         **asdict(result.cargo),
+        "trail": None if result.trail is None else asdict(result.trail),
         "seconds": round(result.seconds, 3),
     }
 

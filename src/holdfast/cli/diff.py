@@ -10,11 +10,12 @@ import click
 
 from holdfast.cli.exits import Exit
 from holdfast.cli.group import Call, StoreCommand
-from holdfast.cli.opening import find, reading
+from holdfast.cli.opening import find, reading, tell_looked
 from holdfast.cli.output import Output, counted, safe
 from holdfast.cli.pointer import parse_pointer, step_into
 from holdfast.cli.show import state_of
 from holdfast.cli.values import as_json_tree, same, short_json
+from holdfast.domain.audit_type import AuditType
 
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
@@ -54,6 +55,7 @@ def command(call: Call, a: str, b: str | None, layout: str, path: str, exit_code
         before = state_of(kit, old)[0] if old else {}
         after = state_of(kit, new)[0]
         ops = changes_at(kit, before, after, pointer)
+        tell_looked(call, kit, AuditType.STATE_READ, [found for found in (old, new) if found])
     names = (str(old) if old else "(nothing)", str(new))
     if call.output.as_json or layout == "json":
         call.output.data({"from": str(old) if old else None, "to": str(new), "operations": as_json_tree(ops)})

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from holdfast.cli import machine
+from holdfast.cli.audit_doctor import trail_checks
 from holdfast.cli.exits import Exit
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.machine import FAIL, INFO, OK, WARN, Check
@@ -45,7 +46,7 @@ def command(call: Call) -> None:
     try:
         with reading(call) as kit:
             url = kit.store.url
-            checks = [*store_checks(kit), *place_checks(kit)]
+            checks = [*store_checks(kit), *trail_checks(kit), *place_checks(kit)]
     except CheckpointCorruptError as error:
         checks = [Check("store", FAIL, f"{error.message}: {error.place}", error.hint)]
     checks.extend(installation_checks())

@@ -17,8 +17,11 @@ class Exit(IntEnum):
     DIFFERENT = 5
     NO_STORE = 10
     LOCKED = 11
+    NO_KEY = 12
     UNREACHABLE = 13
     CORRUPT = 20
+    NOT_VERIFIED = 21
+    INCONCLUSIVE = 22
     NOTHING_VALID = 30
     REFUSED = 31
     OTHER_FORMAT = 40
@@ -47,6 +50,8 @@ EXIT_OF_ERROR: Mapping[str, Exit] = {
     "checkpoint_not_found": Exit.NOT_FOUND,
     "checkpoint_corrupt": Exit.CORRUPT,
     "checksum_mismatch": Exit.CORRUPT,
+    "seal_broken": Exit.CORRUPT,
+    "key_destroyed": Exit.NOT_FOUND,
     "store_not_found": Exit.NO_STORE,
     "store_locked": Exit.LOCKED,
     "recovery_failed": Exit.UNEXPECTED,
@@ -57,6 +62,8 @@ EXIT_OF_ERROR: Mapping[str, Exit] = {
     "schema_error": Exit.OTHER_FORMAT,
     "unsupported_version": Exit.OTHER_FORMAT,
     "migration_failed": Exit.OTHER_FORMAT,
+    "legal_hold": Exit.REFUSED,
+    "key_unavailable": Exit.NO_KEY,
     "invalid_state": Exit.UNEXPECTED,
     "invalid_id": Exit.USAGE,
     "invalid_config": Exit.USAGE,

@@ -16,14 +16,19 @@ HELP_WIDTH = 80
 
 #: Module and summary of each command. The summaries stand here too, so that help loads no command.
 COMMANDS: Mapping[str, tuple[str, str]] = {
+    "audit": ("audit", "Look at the trail, verify it, sign it, hand it out."),
     "copy": ("copying", "Copy workflows from one store to another."),
     "demo": ("demo", "Kill a team of agents half-way and carry its work on."),
     "diff": ("diff", "Show what changed between two checkpoints."),
     "doctor": ("doctor", "Examine the store, its disk and this installation."),
+    "erase": ("erase", "Erase a workflow's or a person's data for ever."),
+    "hold": ("hold", "Keep something from being removed, whoever asks."),
     "init": ("init", "Make a new, empty store."),
+    "keys": ("keys", "Look after the keys of an encrypted store."),
     "list": ("listing", "List workflows, or the checkpoints of one."),
     "prune": ("prune", "Remove checkpoints that need not be kept."),
     "show": ("show", "Show one checkpoint: what it is, and its state."),
+    "subject": ("subject", "Say whom a workflow is about, and give people theirs."),
     "validate": ("validate", "Check that checkpoints are what was committed."),
     "version": ("version", "Tell the versions of Holdfast and what it uses."),
 }
@@ -102,13 +107,25 @@ class StoreCommand(click.Command):
 class Commands(click.Group):
     """A group that knows its commands by name and imports one only to run it."""
 
+    def __init__(self, *, table: Mapping[str, tuple[str, str]], **settings: Any) -> None:
+        context_settings = {"terminal_width": HELP_WIDTH, "help_option_names": ["-h", "--help"]}
+        super().__init__(**settings, context_settings=context_settings, no_args_is_help=True)
+        self.table = table
+        self.params[:0] = _common_options()
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        if not args and context.parent is not None:
+            click.echo(context.get_help())
+            context.exit(Exit.USAGE)
+        return super().parse_args(context, args)
+
     def list_commands(self, context: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(self.table)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
+        if name not in self.table:
             return None
-        module = import_module(f"holdfast.cli.{COMMANDS[name][0]}")
+        module = import_module(f"holdfast.cli.{self.table[name][0]}")
         found: click.Command = module.command
         return found
 
@@ -116,14 +133,14 @@ class Commands(click.Group):
         self, context: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-"):
-            hint = did_you_mean(name, COMMANDS) or "See `holdfast --help`."
+        if name not in self.table and not name.startswith("-"):
+            hint = did_you_mean(name, self.table) or f"See `{context.command_path} --help`."
             raise Failure("wrong_usage", Exit.USAGE, f"no such command: {name}", hint=hint)
         return super().resolve_command(context, args)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+            formatter.write_dl([(name, summary) for name, (_, summary) in self.table.items()])
 
 
 def did_you_mean(typed: str, names: Iterable[str]) -> str:
@@ -144,6 +161,7 @@ def _print_version(context: click.Context, option: click.Parameter, value: bool)
 
 
 holdfast = Commands(
+    table=COMMANDS,
     name="holdfast",
     help="""Durable checkpoints for multi-agent workflows.
 
@@ -153,7 +171,6 @@ holdfast = Commands(
       holdfast --store .holdfast list
     """,
     params=[
-        *_common_options(),
         click.Option(
             ["--version"],
             is_flag=True,
@@ -163,6 +180,4 @@ holdfast = Commands(
             expose_value=False,
         ),
     ],
-    context_settings={"terminal_width": HELP_WIDTH, "help_option_names": ["-h", "--help"]},
-    no_args_is_help=True,
 )

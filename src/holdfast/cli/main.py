@@ -112,9 +112,19 @@ def _report_unexpected(argv: list[str], error: Exception) -> int:
     """Tell of a mistake of ours without burying the reader in it."""
     if sys.flags.dev_mode:
         raise error
-    said = f"unexpected failure ({type(error).__name__}: {error})"
+    said = f"unexpected failure ({type(error).__name__}: {_without_secrets(str(error))})"
     hint = "This is a defect of Holdfast. `python -X dev -m holdfast ...` shows where it is."
     return _report(argv, "unexpected", said, Exit.UNEXPECTED, hint=hint)
+
+
+def _without_secrets(text: str) -> str:
+    """Hide secrets in what nobody looked at before it came here."""
+    from secrets import token_bytes
+
+    from holdfast.adapters.redaction import engine
+    from holdfast.domain.redaction import Redactor
+
+    return Redactor(token_bytes(16), engine()).text(text)
 
 
 def _show_warning(

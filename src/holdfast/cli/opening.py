@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from holdfast.cli.group import Call, did_you_mean
-from holdfast.domain.errors import CheckpointNotFoundError
+from holdfast.cli.output import safe
+from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError, PermissionDeniedError
 
 # Imported where they are used: help must not wait for codecs and threads.
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
     from holdfast.application.resolve import Found
     from holdfast.application.service import CheckpointService
+    from holdfast.domain.audit_entry import AuditEntry
+    from holdfast.domain.audit_type import AuditType
 
 _SETTINGS = "holdfast.json"
+
+
+def session_name() -> str:
+    """Name the session that everything done by the command line on one day belongs to."""
+    return f"cli-{datetime.now(UTC):%Y-%m-%d}"
 
 
 @contextmanager
@@ -25,7 +36,7 @@ def reading(call: Call) -> Iterator[Kit]:
     from holdfast import bootstrap
     from holdfast.config import Config
 
-    config = Config.load({"store": call.store})
+    config = Config.load({"store": call.store, "session": session_name()})
     store = bootstrap.open_store(config, read_only=True, create=False)
     try:
         yield bootstrap.build_kit(store, config)
@@ -34,12 +45,81 @@ def reading(call: Call) -> Iterator[Kit]:
 
 
 @contextmanager
-def writing(call: Call, *, create: bool = False) -> Iterator[CheckpointService]:
-    """Open the store for changing it."""
+def writing(call: Call, *, create: bool = False, encrypt: bool = False) -> Iterator[CheckpointService]:
+    """Open the store for changing it; one that is made now may be an encrypted one."""
     from holdfast import bootstrap
 
-    with bootstrap.open(call.store, create=create) as service:
+    settings: dict[str, Any] = {"session": session_name(), "end_session": False, "encrypt": encrypt or None}
+    with bootstrap.open(call.store, create=create, **settings) as service:
         yield service
+
+
+def tell_looked(call: Call, kit: Kit, type: AuditType, looked_at: Iterable[Found]) -> None:
+    """Tell in the trail that somebody looks at checkpoints, before they are shown."""
+    entries = [
+        entry_of(
+            kit, type, found.workflow_id, {"cp_seq": found.entry.sequence, "checksum": found.entry.checksum}
+        )
+        for found in looked_at
+    ]
+    tell(call, kit, entries)
+
+
+def entry_of(
+    kit: Kit,
+    type: AuditType,
+    workflow_id: str | None = None,
+    facts: dict[str, int | str] | None = None,
+    *,
+    failed: bool = False,
+) -> AuditEntry:
+    """Make an entry of the command line's session."""
+    from holdfast.domain.audit_entry import AuditEntry
+    from holdfast.domain.audit_type import Outcome
+
+    outcome = Outcome.FAILURE if failed else Outcome.SUCCESS
+    return AuditEntry(
+        kit.clock.now(), type, kit.session_id, workflow_id, None, kit.actor, outcome, facts=facts or {}
+    )
+
+
+def tell(call: Call, kit: Kit, entries: list[AuditEntry]) -> bool:
+    """Bring entries to the trail of a store that is open for reading; answer whether they are there.
+
+    A trail that cannot be written (a copy that is not ours) is no reason to say nothing, unless it is strict.
+
+    Raises:
+        PermissionDeniedError: the entries cannot be written, and the trail is strict.
+    """
+    if not kit.audit or not entries:
+        return False
+    try:
+        _append(call, entries)
+        return True
+    except CheckpointError as problem:
+        if kit.strict_audit:
+            raise PermissionDeniedError(
+                f"this cannot be told in the trail, and the trail is strict ({problem.message})",
+                place=problem.place or kit.store.url,
+                hint="Make the store writable, or set strict_audit to false.",
+            ) from None
+        click.echo(f"warning: this read is not in the trail: {safe(problem.message)}", err=True)
+        return False
+
+
+def _append(call: Call, entries: list[AuditEntry]) -> None:
+    """Commit entries by themselves: no queue, no threads, one sync."""
+    from holdfast import bootstrap
+    from holdfast.config import Config
+    from holdfast.domain.record import NO_WORKFLOW, Commit, Head
+
+    store = bootstrap.open_store(Config.load({"store": call.store}), create=False)
+    try:
+        [outcome] = store.commit([Commit(NO_WORKFLOW, Head(), audit=tuple(entries))])
+    finally:
+        store.close()
+    if outcome is not None:
+        raise outcome
 
 
 def find(kit: Kit, text: str) -> Found:

@@ -88,8 +88,10 @@ def size_text(count: float) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Write a number with its noun: `1 checkpoint`, `2 checkpoints`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    """Write a number with its noun: `1 checkpoint`, `2 checkpoints`, `2 entries`."""
+    if count == 1:
+        return f"{count:,} {noun}"
+    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"
 
 
 def table_lines(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: str = "") -> list[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,10 +13,11 @@ import click
 from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.listing import meta_fields, time_text
-from holdfast.cli.opening import find, reading, store_above
+from holdfast.cli.opening import find, reading, store_above, tell_looked
 from holdfast.cli.output import Output, counted, json_safe, safe, size_text
 from holdfast.cli.pointer import look_up, parse_pointer
 from holdfast.cli.values import as_json_tree, pretty, summary
+from holdfast.domain.audit_type import AuditType
 from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES
 
 if TYPE_CHECKING:
@@ -54,16 +57,26 @@ def command(call: Call, checkpoint: str, state: str | None, meta: bool, raw: boo
     if sum((state is not None, meta, raw)) > 1:
         raise click.UsageError("--state, --meta and --raw exclude each other")
     pointer = parse_pointer(state or "")
-    with reading(_at_its_store(call, checkpoint)) as kit:
+    call = _at_its_store(call, checkpoint)
+    with reading(call) as kit:
         found = find(kit, checkpoint)
-        if raw:
-            _show_raw(call.output, kit, found)
-        elif meta:
-            _show_meta(call.output, kit, found)
-        elif state is not None:
-            _show_state(call.output, kit, found, pointer)
-        else:
-            _show_both(call.output, kit, found)
+        show = _shown(kit, found, state, pointer, meta=meta, raw=raw)
+        tell_looked(call, kit, AuditType.STATE_READ, [found])
+        show(call.output)
+
+
+def _shown(
+    kit: Kit, found: Found, state: str | None, pointer: tuple[str, ...], *, meta: bool, raw: bool
+) -> Callable[[Output], None]:
+    """Read and verify what is asked for; answer how to print it."""
+    if raw:
+        return partial(_show_raw, found, _raw(kit, found))
+    if meta:
+        return partial(_show_meta, described(kit, found))
+    if state is not None:
+        tree, notes = state_of(kit, found)
+        return partial(_show_state, found, look_up(tree, pointer), notes)
+    return partial(_show_both, described(kit, found), *state_of(kit, found))
 
 
 def _at_its_store(call: Call, checkpoint: str) -> Call:
@@ -80,12 +93,15 @@ def _at_its_store(call: Call, checkpoint: str) -> Call:
     return replace(call, store=above)
 
 
-def _show_raw(output: Output, kit: Kit, found: Found) -> None:
-    """Print the record's bytes: exactly into a pipe, spelled out on a terminal."""
+def _raw(kit: Kit, found: Found) -> bytes:
     from holdfast.application.loading import record_fields
 
     record_fields(kit.store, found.workflow_id, found.entry)
-    data = next(iter(kit.store.records(found.workflow_id, found.entry.sequence, found.entry.sequence)))
+    return next(iter(kit.store.records(found.workflow_id, found.entry.sequence, found.entry.sequence)))
+
+
+def _show_raw(found: Found, data: bytes, output: Output) -> None:
+    """Print the record's bytes: exactly into a pipe, spelled out on a terminal."""
     if output.as_json:
         from base64 import b64encode
 
@@ -97,17 +113,14 @@ def _show_raw(output: Output, kit: Kit, found: Found) -> None:
         sys.stdout.buffer.write(data)
 
 
-def _show_meta(output: Output, kit: Kit, found: Found) -> None:
-    fields = described(kit, found)
+def _show_meta(fields: dict[str, Any], output: Output) -> None:
     if output.as_json:
         output.data({"checkpoint": fields})
     else:
         output.lines(_meta_lines(output, fields))
 
 
-def _show_state(output: Output, kit: Kit, found: Found, pointer: tuple[str, ...]) -> None:
-    tree, notes = state_of(kit, found)
-    part = look_up(tree, pointer)
+def _show_state(found: Found, part: Any, notes: list[str], output: Output) -> None:
     if output.as_json:
         output.data({"id": str(found), "state": as_json_tree(part), "notes": notes})
         return
@@ -115,9 +128,7 @@ def _show_state(output: Output, kit: Kit, found: Found, pointer: tuple[str, ...]
     output.line(pretty(part))
 
 
-def _show_both(output: Output, kit: Kit, found: Found) -> None:
-    fields = described(kit, found)
-    tree, notes = state_of(kit, found)
+def _show_both(fields: dict[str, Any], tree: dict[str, Any], notes: list[str], output: Output) -> None:
     if output.as_json:
         output.data({"checkpoint": fields, "state": as_json_tree(tree), "notes": notes})
         return

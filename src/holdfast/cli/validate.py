@@ -11,13 +11,15 @@ import click
 
 from holdfast.cli.exits import Exit
 from holdfast.cli.group import Call, StoreCommand
-from holdfast.cli.opening import find, reading
+from holdfast.cli.opening import entry_of, find, reading, tell
 from holdfast.cli.output import Output, counted, safe
+from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import CheckpointError
 
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
     from holdfast.application.validate import Listed
+    from holdfast.domain.audit_entry import AuditEntry
 
 _Item = TypeVar("_Item")
 
@@ -56,16 +58,40 @@ def command(call: Call, checkpoints: tuple[str, ...], everything: bool, deep: bo
         raise click.UsageError("give checkpoints or --all, not both")
     verdict = Verdict()
     with reading(call) as kit:
+        named = _named(kit, checkpoints)
         if checkpoints:
-            _check_each(call.output, kit, _named(kit, checkpoints), verdict)
+            _check_each(call.output, kit, named, verdict)
         else:
             check_everything(call.output, kit, verdict)
         if deep:
             check_deeply(call.output, kit, verdict)
         url = kit.store.url
+        tell(call, kit, _entries(kit, named, verdict))
     _print(call.output, url, verdict)
     if not verdict.valid:
         raise click.exceptions.Exit(Exit.CORRUPT)
+
+
+def _entries(kit: Kit, named: list[Listed], verdict: Verdict) -> list[AuditEntry]:
+    """Say what was validated: those that were named one by one, and everything in one entry."""
+    if not named:
+        facts: dict[str, int | str] = {
+            "checkpoints": verdict.checkpoints,
+            "events": verdict.events,
+            "problems": len(verdict.problems),
+        }
+        return [entry_of(kit, AuditType.CHECKPOINT_VALIDATED, None, facts, failed=not verdict.valid)]
+    damaged = {place for place, _ in verdict.problems}
+    return [
+        entry_of(
+            kit,
+            AuditType.CHECKPOINT_VALIDATED,
+            listed.found.workflow_id,
+            {"cp_seq": listed.found.entry.sequence, "checksum": listed.found.entry.checksum},
+            failed=str(listed.found) in damaged,
+        )
+        for listed in named
+    ]
 
 
 def check_everything(output: Output, kit: Kit, verdict: Verdict) -> None:

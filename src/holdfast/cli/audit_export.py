@@ -1,0 +1,60 @@
+"""`holdfast audit export`: everything that somebody needs who verifies elsewhere."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.audit_opening import anchor_if_possible, find_session, looking
+from holdfast.cli.group import Call, StoreCommand
+from holdfast.cli.opening import entry_of, tell
+from holdfast.cli.output import counted, safe, size_text
+from holdfast.domain.audit_type import AuditType
+
+
+@click.command("export", cls=StoreCommand)
+@click.argument("folder", metavar="DIR")
+@click.option("--session", metavar="S", help="Only this session, with a proof for each of its entries.")
+@click.option("--no-payloads", is_flag=True, help="Leave payloads out; everything can still be verified.")
+def command(call: Call, folder: str, session: str | None, no_payloads: bool) -> None:
+    """Write the trail into a folder that anyone can verify.
+
+    DIR must be empty, or not there. It holds a C2SP tlog-tiles log, the signed
+    heads, public keys, each session as JSON lines and, unless left out, the
+    payloads, which may hold personal data. Its README.txt tells how to verify
+    it without Holdfast.
+
+    \b
+    Example:
+      holdfast audit export export/ --session cli-2026-01-31 --no-payloads
+    """
+    from holdfast.application.audit_export import write_export
+
+    with looking(call) as (kit, _):
+        facts: dict[str, int | str] = {"payloads": "no" if no_payloads else "yes"}
+        if session is not None:
+            facts["session"] = find_session(kit, session)
+        # Told before: the entry goes along, and what could not be told never left.
+        if tell(call, kit, [entry_of(kit, AuditType.TRAIL_EXPORTED, None, facts)]):
+            anchor_if_possible(call)
+        result = write_export(kit, folder, session, include_payloads=not no_payloads)
+    if call.output.as_json:
+        call.output.data(
+            {
+                "folder": str(result.folder),
+                "session": result.session_id,
+                "entries": result.entries,
+                "signed_size": result.signed_size,
+                "files": result.files,
+                "bytes": result.bytes,
+                "payloads": not no_payloads,
+            }
+        )
+        return
+    call.output.line(
+        f"{counted(result.entries, 'entry')} in {counted(result.files, 'file')}, {size_text(result.bytes)}, "
+        f"at {safe(result.folder)}"
+    )
+    if not result.signed_size:
+        call.output.note("Nothing was ever signed: run `holdfast audit anchor` first, and export again.")
+    if not no_payloads:
+        call.output.note("It holds payloads, which may be personal data. Hand it on accordingly.")

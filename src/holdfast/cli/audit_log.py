@@ -1,0 +1,154 @@
+"""`holdfast audit log`: what the trail tells."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from holdfast.cli.audit_opening import looking
+from holdfast.cli.group import Call, StoreCommand
+from holdfast.cli.listing import time_text
+from holdfast.cli.opening import entry_of, tell
+from holdfast.cli.output import Output, counted
+from holdfast.domain.audit_type import AuditType
+
+if TYPE_CHECKING:
+    from holdfast.application.audit_log import AuditLog
+    from holdfast.application.audit_query import AuditQuery
+    from holdfast.domain.audit_entry import AuditEntry
+    from holdfast.ports import Store
+
+_DEFAULT_LIMIT = 100
+#: A hash in hex; it is shown in part.
+_HASH_CHARS = 64
+_AGO = re.compile(r"([0-9]{1,6})([smhdw])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def read_moment(context: click.Context, option: click.Parameter, value: str | None) -> datetime | None:
+    """Read a time in ISO 8601, in UTC where it names no zone, or so long ago: `90m`, `7d`."""
+    if value is None:
+        return None
+    ago = _AGO.fullmatch(value)
+    try:
+        if ago:
+            return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        moment = datetime.fromisoformat(value)
+    except (ValueError, OverflowError):
+        raise click.BadParameter(
+            f"{value!r} is no time; write 2026-01-31, 2026-01-31T12:00 or 7d", context, option
+        ) from None
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+@click.command("log", cls=StoreCommand)
+@click.option("--session", metavar="S", help="Only of this session.")
+@click.option("--type", "types", metavar="TYPE", multiple=True, help="Only of this type; may be given again.")
+@click.option("--workflow", metavar="WF", help="Only about this workflow.")
+@click.option("--agent", metavar="NAME", help="Only of this agent.")
+@click.option("--actor", metavar="NAME", help="Only by this actor.")
+@click.option("--since", metavar="TIME", callback=read_moment, help="Only later ones: 2026-01-31, or 7d.")
+@click.option("--until", metavar="TIME", callback=read_moment, help="Only earlier ones.")
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=_DEFAULT_LIMIT,
+    show_default=True,
+    help="Show at most so many, the newest.",
+)
+def command(
+    call: Call,
+    session: str | None,
+    types: tuple[str, ...],
+    workflow: str | None,
+    agent: str | None,
+    actor: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    limit: int,
+) -> None:
+    """List entries of the trail, the newest last.
+
+    Payloads are not opened: `holdfast audit show` does that. With --json each
+    entry is one line.
+
+    \b
+    Example:
+      holdfast audit log --type AGENT_DECISION --workflow WF-2026-001 --since 7d
+    """
+    from holdfast.application.audit_query import AuditQuery
+
+    types = tuple(type.upper() for type in types)
+    query = AuditQuery(session, types, since, until, agent, workflow, actor)
+    with looking(call) as (kit, log):
+        entries, total = _newest(kit.store, log, query, limit)
+        facts: dict[str, int | str] = {"entries": len(entries)}
+        if session is not None:
+            facts["session"] = session[:512]
+        tell(call, kit, [entry_of(kit, AuditType.TRAIL_READ, workflow, facts)])
+    _print(call.output, entries, total)
+
+
+def _newest(store: Store, log: AuditLog, query: AuditQuery, limit: int) -> tuple[list[AuditEntry], int]:
+    """Answer the newest of what is asked for, and how many there are."""
+    from holdfast.application.audit_query import AuditQuery
+    from holdfast.domain.trail import decode_entry
+
+    kept: deque[bytes] = deque(maxlen=limit)
+    # Where everything is asked for, nobody has to read the beginning of a long trail.
+    passed = max(store.integrate() - limit, 0) if query == AuditQuery() else 0
+    total = passed
+    for line in chain(store.leaves(after=passed), store.waiting()) if passed else log.find(query):
+        kept.append(line)
+        total += 1
+    return [decode_entry(line, None) for line in kept], total
+
+
+def _print(output: Output, entries: list[AuditEntry], total: int) -> None:
+    if output.as_json:
+        output.lines(json_line(fields_of(entry)) for entry in entries)
+        return
+    if not entries:
+        output.note("The trail has no such entry.")
+        return
+    output.table(("ENTRY", "TIME (UTC)", "TYPE", "OUTCOME", "WORKFLOW", "WHO", "FACTS"), map(_row, entries))
+    if total > len(entries):
+        output.note(f"{len(entries):,} of {counted(total, 'entry')}; --limit {total} shows all.")
+
+
+def _row(entry: AuditEntry) -> tuple[str, ...]:
+    stepped = " (clock stepped back)" if entry.clock else ""
+    facts = " ".join(f"{name}={_short(value)}" for name, value in entry.facts.items())
+    return (
+        f"{entry.session_id}#{entry.seq}",
+        time_text(entry.timestamp.isoformat()) + stepped,
+        entry.type,
+        entry.outcome,
+        entry.workflow_id or "-",
+        entry.agent or entry.actor or "-",
+        f"{facts} +payload".strip() if entry.payload else facts,
+    )
+
+
+def _short(value: int | str) -> str:
+    text = str(value)
+    return f"{text[:19]}..." if len(text) >= _HASH_CHARS else text
+
+
+def fields_of(entry: AuditEntry) -> dict[str, Any]:
+    """Write an entry for programs: the fields of its line, in their order."""
+    from holdfast.application.audit_report import entry_fields
+
+    return entry_fields(entry)
+
+
+def json_line(value: Any) -> str:
+    """Write a value as one line of JSON in ASCII, in which nothing is obeyed by a terminal."""
+    return json.dumps(value).replace("\x7f", "\\u007f")

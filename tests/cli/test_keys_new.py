@@ -1,0 +1,20 @@
+import stat
+
+from holdfast.adapters.crypto.key_sources import key_source
+from tests.cli.conftest import Run
+
+
+def test_a_key_is_made_and_how_to_name_it_is_printed(run: Run, tmp_path):
+    done = run("keys", "new", "--out", tmp_path / "kek")
+    assert (done.exit_code, done.out) == (0, f"encryption_key=file:{tmp_path / 'kek'}\n")
+    assert "safe place" in done.err
+    assert stat.S_IMODE((tmp_path / "kek").stat().st_mode) == 0o600
+    source = done.out.strip().partition("=")[2]
+    assert key_source(source).fetch().hex() not in done.out + done.err
+    again = run("keys", "new", "--out", tmp_path / "kek", "--json")
+    assert again.exit_code == 1 and "never replaced" in again.error["hint"]
+
+
+def test_programs_are_told_in_json(run: Run, tmp_path):
+    done = run("keys", "new", "--out", tmp_path / "kek", "--json")
+    assert done.data == {"file": str(tmp_path / "kek"), "encryption_key": f"file:{tmp_path / 'kek'}"}
