@@ -1,11 +1,19 @@
 """A verifier for an exported trail that shares no code with Holdfast: only the formats are the same.
 
-It is written from the specifications (RFC 6962, C2SP signed-note, tlog-checkpoint, tlog-tiles, tlog-proof and
-Holdfast's page on its format), needs Python's standard library and `cryptography`, and reads a folder with
+It is written from the specifications (RFC 8032, RFC 6962, C2SP signed-note, tlog-checkpoint, tlog-tiles,
+tlog-proof and Holdfast's page on its format) and needs nothing but Python's standard library, not even a
+package for signatures. It reads a folder with
 
-    checkpoint                       the signed head
+    checkpoint                       the newest signed head
+    heads/000...12 ...               all of them
     tile/0/000.p/12, tile/0/000 ...  hashes
     tile/entries/000.p/12 ...        entries
+    tail.jsonl                       entries after the newest head
+    payloads/000.jsonl ...           payloads
+    sessions/*/audit_trail.jsonl     the entries again, session by session
+    SHA256SUMS                       sums of all these files
+
+or, if it is that of one session, with sessions/*/proofs/00000001.tlog-proof and so on instead of tiles.
 
     python independent_verifier.py FOLDER VKEY [PROOF ENTRY]
 
@@ -19,10 +27,8 @@ import hashlib
 import json
 import struct
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 
 class Wrong(Exception):
@@ -50,12 +56,73 @@ def merkle(hashes: list[bytes]) -> bytes:
     return sha(b"\x01", merkle(hashes[:half]), merkle(hashes[half:]))
 
 
-def read_key(vkey: str) -> tuple[str, bytes, Ed25519PublicKey]:
+# Ed25519, as RFC 8032 describes it: points of a curve over the numbers modulo P, in extended coordinates.
+
+P = 2**255 - 19
+ORDER = 2**252 + 27742317777372353535851937790883648493
+D = -121665 * pow(121666, -1, P) % P
+ROOT_OF_MINUS_1 = pow(2, (P - 1) // 4, P)
+Point = tuple[int, int, int, int]
+NEUTRAL: Point = (0, 1, 1, 0)
+
+
+def add(first: Point, second: Point) -> Point:
+    a = (first[1] - first[0]) * (second[1] - second[0]) % P
+    b = (first[1] + first[0]) * (second[1] + second[0]) % P
+    c = 2 * first[3] * second[3] * D % P
+    d = 2 * first[2] * second[2] % P
+    e, f, g, h = b - a, d - c, d + c, b + a
+    return e * f % P, g * h % P, f * g % P, e * h % P
+
+
+def multiply(times: int, point: Point) -> Point:
+    result = NEUTRAL
+    while times:
+        if times & 1:
+            result = add(result, point)
+        point = add(point, point)
+        times >>= 1
+    return result
+
+
+def read_point(data: bytes) -> Point:
+    number = int.from_bytes(data, "little")
+    sign, y = number >> 255, number & (1 << 255) - 1
+    square = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
+    x = pow(square, (P + 3) // 8, P)
+    if (x * x - square) % P:
+        x = x * ROOT_OF_MINUS_1 % P
+    need(y < P and not (x * x - square) % P and (x != 0 or not sign), "this is no point of the curve")
+    x = P - x if x & 1 != sign else x
+    return x, y, 1, x * y % P
+
+
+BASE = read_point((4 * pow(5, -1, P) % P).to_bytes(32, "little"))
+
+
+def is_signed(key: bytes, message: bytes, signature: bytes) -> bool:
+    """Tell whether a signature of a message is by a key."""
+    if len(key) != 32 or len(signature) != 64:
+        return False
+    scalar = int.from_bytes(signature[32:], "little")
+    try:
+        public, nonce = read_point(key), read_point(signature[:32])
+    except (Wrong, ValueError):
+        return False
+    digest = hashlib.sha512(signature[:32] + key + message).digest()
+    left = multiply(scalar, BASE)
+    right = add(nonce, multiply(int.from_bytes(digest, "little") % ORDER, public))
+    # Equal points have equal quotients.
+    is_equal = not (left[0] * right[2] - right[0] * left[2]) % P
+    return scalar < ORDER and is_equal and not (left[1] * right[2] - right[1] * left[2]) % P
+
+
+def read_key(vkey: str) -> tuple[str, bytes, bytes]:
     name, key_id, encoded = vkey.strip().split("+", 2)
     material = base64.b64decode(encoded)
     need(material[0] == 1 and len(material) == 33, "the key is not for Ed25519")
     need(sha(name.encode(), b"\n", material)[:4].hex() == key_id, "the key's id is not its own")
-    return name, bytes.fromhex(key_id), Ed25519PublicKey.from_public_bytes(material[1:])
+    return name, bytes.fromhex(key_id), material[1:]
 
 
 def read_checkpoint(data: bytes, vkey: str) -> tuple[int, bytes]:
@@ -68,10 +135,8 @@ def read_checkpoint(data: bytes, vkey: str) -> tuple[int, bytes]:
         need(dash == "\u2014", "a signature line does not begin with a dash")
         signature = base64.b64decode(encoded, validate=True)
         if signer == name and signature[:4] == key_id:
-            try:
-                key.verify(signature[4:], message.encode())
-            except InvalidSignature:
-                raise Wrong("the head's signature is not by the log's key") from None
+            is_right = is_signed(key, message.encode(), signature[4:])
+            need(is_right, "the head's signature is not by the log's key")
             origin, size, root = message.split("\n")[:3]
             need(origin == name and size.isascii() and size.isdigit(), "the head is of another log")
             return int(size), base64.b64decode(root, validate=True)
@@ -116,9 +181,10 @@ def check_tiles(folder: Path, leaves: list[bytes]) -> None:
         level += 1
 
 
-def check_chains(entries: list[bytes]) -> int:
-    """Follow each session's chain; answer how many there are."""
+def check_chains(entries: list[bytes]) -> dict[str, list[bytes]]:
+    """Follow each session's chain; answer the lines of each."""
     heads: dict[str, tuple[int, str, str]] = {}
+    sessions: dict[str, list[bytes]] = {}
     for index, line in enumerate(entries):
         entry = json.loads(line)
         stated = entry["hash"]
@@ -129,28 +195,105 @@ def check_chains(entries: list[bytes]) -> int:
         need(entry["prev_hash"] == before, f"entry {index} does not follow the one before")
         need(entry["ts"] >= moment, f"entry {index} goes back in time")
         heads[entry["session"]] = (entry["seq"], stated, entry["ts"])
-    return len(heads)
+        sessions.setdefault(entry["session"], []).append(line)
+    return sessions
+
+
+def check_sums(folder: Path) -> None:
+    if (folder / "SHA256SUMS").is_file():
+        for line in (folder / "SHA256SUMS").read_text(encoding="utf-8").splitlines():
+            digest, path = line.split("  ", 1)
+            need((folder / path).is_file(), f"{path} is not there")
+            need(sha((folder / path).read_bytes()).hex() == digest, f"{path} is not what its sum says")
+
+
+def read_lines(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines(keepends=True) if path.is_file() else []
+
+
+def check_payloads(files: Iterator[Path], sessions: dict[str, list[bytes]]) -> int:
+    """Compare payloads with what the entries commit to; answer how many there are."""
+    count = 0
+    for path in files:
+        for number, line in enumerate(read_lines(path), 1):
+            fields = json.loads(line)
+            has_text = "text" in fields
+            stored = (
+                fields["text"].encode() if has_text else base64.b64decode(fields["base64"], validate=True)
+            )
+            entry = json.loads(sessions[fields["session"]][fields["seq"] - 1])
+            is_right = entry["data"]["payload"] == "sha256:" + sha(stored).hex()
+            need(is_right, f"line {number} of {path.name} is not what its entry commits to")
+            count += 1
+    return count
 
 
 def check_folder(folder: Path, vkey: str) -> str:
     """Check everything in an export."""
+    check_sums(folder)
+    if not (folder / "tile").is_dir():
+        return check_session(folder, vkey)
     size, root = read_checkpoint((folder / "checkpoint").read_bytes(), vkey)
     entries = read_entries(folder, size)
     leaves = [sha(b"\x00", entry) for entry in entries]
     need(merkle(leaves) == root, "the entries are not those that were signed")
     check_tiles(folder, leaves)
-    sessions = check_chains(entries)
-    return f"{size} entries of {sessions} sessions verified"
+    heads = sorted(folder.glob("heads/*"))
+    for path in heads:
+        older, older_root = read_checkpoint(path.read_bytes(), vkey)
+        need(older <= size and merkle(leaves[:older]) == older_root, f"head {path.name} is of another log")
+    tail = read_lines(folder / "tail.jsonl")
+    sessions = check_chains(entries + tail)
+    check_views(folder, sessions)
+    payloads = check_payloads(iter(sorted(folder.glob("payloads/**/*.jsonl"))), sessions)
+    told = f"{size} entries of {len(sessions)} sessions verified, {len(tail)} more are not covered"
+    return f"{told}, {len(heads)} heads, {payloads} payloads"
 
 
-def check_proof(proof: bytes, entry: bytes, vkey: str) -> str:
-    """Check a `.tlog-proof` for one entry."""
-    start, _, checkpoint = proof.partition(b"\n\n")
+def check_views(folder: Path, sessions: dict[str, list[bytes]]) -> None:
+    """Compare the files of sessions, whatever their folders are called, with the log."""
+    if (folder / "sessions").is_dir():
+        files = sorted(path.read_bytes() for path in folder.glob("sessions/*/audit_trail.jsonl"))
+        need(
+            files == sorted(b"".join(lines) for lines in sessions.values()),
+            "the sessions are not those of the log",
+        )
+
+
+def check_session(folder: Path, vkey: str) -> str:
+    """Check the export of one session: its chain, and the proof of each entry."""
+    [place] = [path for path in folder.glob("sessions/*") if path.is_dir()]
+    checkpoint = (folder / "checkpoint").read_bytes()
+    size, root = read_checkpoint(checkpoint, vkey)
+    lines = read_lines(place / "audit_trail.jsonl")
+    sessions = check_chains(lines)
+    need(len(sessions) == 1, f"there are {len(sessions)} sessions instead of one")
+    last = -1
+    for seq, line in enumerate(lines, 1):
+        path = place / "proofs" / f"{seq:08d}.tlog-proof"
+        need(path.is_file(), f"entry {seq} has no proof")
+        index, hashes, signed = read_proof(path.read_bytes())
+        need(signed == checkpoint, f"the proof of entry {seq} is for another head")
+        need(climb(sha(b"\x00", line), index, size, hashes) == root, f"entry {seq} is not in the signed tree")
+        need(index > last, f"entry {seq} is in the wrong order")
+        last = index
+    payloads = check_payloads(iter([place / "payloads.jsonl"]), sessions)
+    return f"{len(lines)} entries of one session verified, in a log of {size}, {payloads} payloads"
+
+
+def read_proof(data: bytes) -> tuple[int, list[bytes], bytes]:
+    start, _, checkpoint = data.partition(b"\n\n")
     header, *lines = start.decode().split("\n")
     need(header == "c2sp.org/tlog-proof@v1", "this is not a proof")
     lines = [line for line in lines if not line.startswith("extra ")]
     need(lines[0].startswith("index "), "the proof has no index")
-    index, hashes = int(lines[0][6:]), [base64.b64decode(line, validate=True) for line in lines[1:]]
+    hashes = [base64.b64decode(line, validate=True) for line in lines[1:]]
+    return int(lines[0][6:]), hashes, checkpoint
+
+
+def check_proof(data: bytes, entry: bytes, vkey: str) -> str:
+    """Check the evidence for one entry."""
+    index, hashes, checkpoint = read_proof(data)
     size, root = read_checkpoint(checkpoint, vkey)
     need(climb(sha(b"\x00", entry), index, size, hashes) == root, "the entry is not in the signed tree")
     return f"entry {index} of {size} verified"

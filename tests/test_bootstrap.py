@@ -101,3 +101,40 @@ def test_nothing_is_opened_before_it_is_awaited(tmp_path: Path) -> None:
                 pass
 
     asyncio.run(main())
+
+
+def test_patterns_of_the_user_are_read_and_checked_when_a_store_is_opened(tmp_path: Path) -> None:
+    path = tmp_path / "patterns.toml"
+    path.write_text("[patterns]\nemployee = 'EMP-[0-9]{6}'\n", encoding="utf-8")
+    with bootstrap.open("memory:", redact_patterns=str(path), redact_engine="re") as service:
+        event = service.append_event("w", "X", {"who": "EMP-123456"})
+    assert event.data["who"].startswith("[REDACTED:employee:")
+    path.write_text("[patterns]\nemployee = '(?=x)'\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="employee"):
+        bootstrap.open("memory:", redact_patterns=str(path))
+
+
+def test_an_engine_that_is_not_installed_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.adapters.redaction.find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match="google-re2"):
+        bootstrap.open("memory:", redact_engine="re2")
+
+
+def test_a_resolver_is_asked_by_both_faces(tmp_path: Path) -> None:
+    url = str(tmp_path / "store")
+    with bootstrap.open(url) as service:
+        service.create_checkpoint("w", {"password": "hunter2"})
+
+    def resolver(pointer: str, placeholder: str) -> str:
+        return f"{pointer} {placeholder[:10]}"
+
+    with bootstrap.open(url, resolver=resolver) as service:
+        state = service.load_latest("w")
+
+    async def read() -> object:
+        async with bootstrap.open_async(url, resolver=resolver) as opened:
+            return await opened.load_latest("w")
+
+    assert state is not None
+    assert state.context == {"password": "/context/password [REDACTED:"}
+    assert asyncio.run(read()) == state

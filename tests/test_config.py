@@ -100,7 +100,14 @@ def test_a_file_that_was_asked_for_must_be_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"compression": "rar"}, {"limit_bytes": "7"}, {"retain": 1}, {"cache_bytes": -1}]
+    "wrong",
+    [
+        {"compression": "rar"},
+        {"redact_engine": "pcre"},
+        {"limit_bytes": "7"},
+        {"retain": 1},
+        {"cache_bytes": -1},
+    ],
 )
 def test_a_wrong_value_is_refused_however_it_comes(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import holdfast
+from holdfast.config import Config
 from tests.trails import LOG_KEY, make_log, write_export
 
 pytestmark = pytest.mark.campaign
@@ -69,6 +71,26 @@ def test_what_is_forged_is_refused_by_another_implementation(
     (tmp_path / path).write_bytes(data.replace(old, new, 1))
     result = run([str(verifier), str(tmp_path), str(LOG_KEY.key)], tmp_path)
     assert result.returncode == 1 and result.stderr.startswith("WRONG")
+
+
+def test_what_the_service_exports_is_verified_by_another_implementation(
+    verifier: Path, tmp_path: Path
+) -> None:
+    config = Config(store=str(tmp_path / "store"), signing_key=str(tmp_path / "key"), background=False)
+    with holdfast.open(config=config) as service:
+        for number in range(400):
+            service.create_checkpoint("W", {"number": number})
+        older = service.audit.keeper.anchor(create_key=True)
+        assert older is not None
+        for number in range(400):
+            service.create_checkpoint("W", {"number": -number})
+        result = service.audit.export(tmp_path / "export")
+        [key] = service.audit.keeper.keys()
+    (tmp_path / "older").write_bytes(older)
+    told = run([str(verifier), str(tmp_path / "export"), str(key), str(tmp_path / "older")], tmp_path)
+    expected = (0, f"{result.entries} entries verified\n")
+    assert (told.returncode, told.stdout) == expected, told.stderr
+    assert result.entries > 800
 
 
 def test_a_head_that_was_not_grown_out_of_is_refused(verifier: Path, tmp_path: Path) -> None:

@@ -9,10 +9,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import holdfast
+from holdfast.adapters.crypto.signing import verify
+from holdfast.config import Config
 from holdfast.domain.merkle import inclusion_proof
 from holdfast.domain.tiles import TileHashes
 from holdfast.domain.tlogproof import TlogProof
+from tests.independent_verifier import is_signed
 from tests.trails import LOG_KEY, Log, make_log, write_export
 
 PROGRAM = Path(__file__).with_name("independent_verifier.py")
@@ -20,15 +26,24 @@ SMALL = make_log(12, (12,), closes=[11])
 LARGE = make_log(700, (700,), sessions=5)
 
 
+def offline() -> list[str]:
+    """Answer what takes the network away from a command, where that is allowed."""
+    command = ["unshare", "--net"]
+    try:
+        tried = subprocess.run([*command, "true"], capture_output=True, check=False)
+    except FileNotFoundError:
+        return []
+    return command if tried.returncode == 0 else []
+
+
+OFFLINE = offline()
+
+
 def run(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run the program where Holdfast cannot be imported."""
-    script = f"import sys; sys.modules['holdfast'] = None; sys.argv = sys.argv[1:]; {RUN}"
+    """Run the program with the standard library alone: no packages, no settings, and no network."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(("COVERAGE_", "PYTHON"))}
-    command = [sys.executable, "-c", script, str(PROGRAM), *map(str, arguments)]
+    command = [*OFFLINE, sys.executable, "-I", "-S", str(PROGRAM), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env, check=False)
-
-
-RUN = "import runpy; runpy.run_path(sys.argv[0], run_name='__main__')"
 
 
 def proof_of(log: Log, index: int) -> bytes:
@@ -52,6 +67,99 @@ def test_the_program_knows_nothing_of_holdfast() -> None:
     text = PROGRAM.read_text(encoding="utf-8")
     imports = [line for line in text.splitlines() if line.startswith(("import ", "from "))]
     assert not [line for line in imports if "holdfast" in line or "tests" in line]
+
+
+#: The first two of RFC 8032, 7.1: public key, message, signature.
+PUBLISHED = [
+    (
+        "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
+        "",
+        "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555"
+        "fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b",
+    ),
+    (
+        "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
+        "72",
+        "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da0"
+        "85ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00",
+    ),
+]
+
+
+@pytest.mark.parametrize(("key", "message", "signature"), PUBLISHED)
+def test_the_program_checks_published_signatures(key: str, message: str, signature: str) -> None:
+    assert is_signed(bytes.fromhex(key), bytes.fromhex(message), bytes.fromhex(signature))
+
+
+@given(st.binary(max_size=99), st.integers(0, 8 * 96 - 1))
+def test_the_program_checks_signatures_as_another_does(message: bytes, bit: int) -> None:
+    key, signature = LOG_KEY.key.public_key, LOG_KEY.sign(message)
+    assert is_signed(key, message, signature)
+    assert not is_signed(key, message + b"!", signature) and not is_signed(key, message, signature[:63])
+    both = int.from_bytes(key + signature, "little") ^ 1 << bit
+    changed = both.to_bytes(96, "little")
+    assert is_signed(changed[:32], message, changed[32:]) == verify(changed[:32], message, changed[32:])
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Let the service work, and export its trail: all of it, and one session."""
+    folder = tmp_path_factory.mktemp("exported")
+    config = Config(
+        store=str(folder / "store"), session="s-1", signing_key=str(folder / "key"), background=False
+    )
+    with holdfast.open(config=config) as service:
+        for number in range(300):
+            service.create_checkpoint("W", {"number": number})
+        service.audit.log_event(
+            "LOAN_DECIDED", session_id="a \u00e9", facts={"n": 1}, payload={"why": "because"}
+        )
+        service.audit.keeper.anchor(create_key=True)
+        service.audit.log_event("LOAN_DECIDED", session_id="a \u00e9", payload={"why": "anyway"})
+        service.audit.export(folder / "whole")
+        service.audit.export(folder / "one", "a \u00e9")
+        [key] = service.audit.keeper.keys()
+    return folder, str(key)
+
+
+def test_what_the_service_exports_is_verified_without_holdfast(exported: tuple[Path, str]) -> None:
+    folder, key = exported
+    result = run(folder / "whole", key, cwd=folder)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.endswith("2 heads, 2 payloads\n") and ", 0 more are not covered" in result.stdout
+    result = run(folder / "one", key, cwd=folder)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("3 entries of one session verified") and "2 payloads" in result.stdout
+
+
+REAL_FORGERIES = {
+    "an entry": ("whole", "tile/entries/000", b"CHECKPOINT_CREATED", b"CHECKPOINT_CREATEX"),
+    "a session": ("whole", "sessions/s-1/audit_trail.jsonl", b"CHECKPOINT_CREATED", b"CHECKPOINT_CREATEX"),
+    "a payload": ("whole", "payloads/001.jsonl", b"because", b"becouse"),
+    "a head": ("whole", "heads/*", b"\n\n", b"\nA\n"),
+    "a tile": ("whole", "tile/0/000", b"", b"x"),
+    "a line": ("one", "sessions/*/audit_trail.jsonl", b"LOAN", b"LOAM"),
+    "its payload": ("one", "sessions/*/payloads.jsonl", b"because", b"becouse"),
+    "a proof": ("one", "sessions/*/proofs/00000002.tlog-proof", b"index 3", b"index 2"),
+}
+
+
+@pytest.mark.parametrize("with_sums", [True, False], ids=["sums", "no sums"])
+@pytest.mark.parametrize("what", REAL_FORGERIES)
+def test_what_is_forged_in_a_real_export_is_found(
+    what: str, with_sums: bool, exported: tuple[Path, str], tmp_path: Path
+) -> None:
+    folder, key = exported
+    kind, pattern, old, new = REAL_FORGERIES[what]
+    shutil.copytree(folder / kind, tmp_path / "export")
+    path = sorted((tmp_path / "export").glob(pattern))[0]
+    changed = path.read_bytes().replace(old, new, 1)
+    assert changed != path.read_bytes()
+    path.write_bytes(changed)
+    if not with_sums:
+        (tmp_path / "export" / "SHA256SUMS").unlink()
+    result = run(tmp_path / "export", key, cwd=tmp_path)
+    assert result.returncode == 1 and result.stderr.startswith("WRONG"), result.stdout
 
 
 def test_the_key_of_somebody_else_verifies_nothing(tmp_path: Path) -> None:

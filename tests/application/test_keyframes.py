@@ -90,7 +90,7 @@ def test_every_form_is_read_back(formats: Formats, suffix: str) -> None:
     assert keyframe.entry.suffix == suffix
     assert keyframe.entry.blobs == ("c" * 64,)
     assert b'"blobs":["' + b"c" * 64 in keyframe.data
-    read = read_keyframe(keyframe.data, PLAIN, "WF-1@42")
+    read = read_keyframe(keyframe.data, PLAIN, "WF-1", 42)
     assert read.tree == tree
     assert read.checksum == CAPTION.checksum
     assert read.tagged
@@ -98,12 +98,12 @@ def test_every_form_is_read_back(formats: Formats, suffix: str) -> None:
 
 @pytest.mark.parametrize("formats", [PLAIN, Formats("msgpack", "zstd", 0)])
 def test_a_state_without_tags_says_so(formats: Formats) -> None:
-    assert not read_keyframe(build_keyframe(CAPTION, TREE, (), formats).data, PLAIN, "").tagged
+    assert not read_keyframe(build_keyframe(CAPTION, TREE, (), formats).data, PLAIN, "", 0).tagged
 
 
 def test_the_first_keyframe_has_no_checksum_yet() -> None:
     caption = Caption("W", 1, "2026-01-11T14:30:00.000000Z")
-    assert read_keyframe(build_keyframe(caption, {}, (), PLAIN).data, PLAIN, "").checksum == ""
+    assert read_keyframe(build_keyframe(caption, {}, (), PLAIN).data, PLAIN, "", 0).checksum == ""
 
 
 @pytest.mark.parametrize(
@@ -119,13 +119,13 @@ def test_the_first_keyframe_has_no_checksum_yet() -> None:
 )
 def test_other_bytes_are_no_keyframe(data: bytes) -> None:
     with pytest.raises(CheckpointCorruptError):
-        read_keyframe(data, PLAIN, "W@1")
+        read_keyframe(data, PLAIN, "W", 1)
 
 
 def test_a_newer_schema_is_refused_by_name() -> None:
     data = build_keyframe(CAPTION, TREE, (), PLAIN).data.replace(b"schema-v1.0.0", b"schema-v2.0.0")
     with pytest.raises(UnsupportedVersionError, match=r"v2\.0\.0"):
-        read_keyframe(data, PLAIN, "W@1")
+        read_keyframe(data, PLAIN, "W", 1)
 
 
 def test_only_values_whose_blobs_are_stored_leave_a_derived_keyframe() -> None:

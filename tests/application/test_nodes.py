@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 
 from holdfast.adapters.packer import OrmsgpackPacker
-from holdfast.application.nodes import ListNode, NodeReader, ObjectNode, is_tagged, node_bytes, plain_of
+from holdfast.application.nodes import (
+    ListNode,
+    NodeReader,
+    ObjectNode,
+    is_tagged,
+    node_bytes,
+    plain_of,
+    value_at,
+)
 from holdfast.domain.plain import Plain
 from tests.values import fingerprint, registry, values
 
@@ -76,3 +84,20 @@ def test_a_tagged_object_is_recognised_by_its_bytes() -> None:
     assert not is_tagged(PACKER.pack({"a": 1}))
     assert not is_tagged(PACKER.pack(Plain({})))
     assert not is_tagged(PACKER.pack("$hf"))
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        (["list", 290, "text"], LARGE_LIST[290]["text"]),
+        (["list", 7], LARGE_LIST[7]),
+        (["object", "key 3", 1], "x" * 50),
+        (["object"], LARGE_OBJECT),
+        (["small", "a", 1, "b"], "found"),
+        ([], None),
+    ],
+)
+def test_a_value_is_found_by_its_path(path: list[Any], wanted: Any) -> None:
+    tree = {"list": LARGE_LIST, "object": LARGE_OBJECT, "small": {"a": [0, {"b": "found"}]}}
+    node = READER.node(tree, ObjectNode({}), None, 0)
+    assert value_at(node, path, PACKER) == (tree if wanted is None else wanted)

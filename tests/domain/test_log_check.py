@@ -1,3 +1,4 @@
+import json
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,11 +10,11 @@ from hypothesis import strategies as st
 from holdfast.adapters.crypto.signing import SigningKey, verify
 from holdfast.domain.audit_entry import TrailHead
 from holdfast.domain.log_check import Level, LogSource, Trust, Verdict, verify_log
-from holdfast.domain.merkle import EMPTY_ROOT, leaf_hash
+from holdfast.domain.merkle import EMPTY_ROOT, leaf_hash, root_of
 from holdfast.domain.note import COSIGNATURE, Note, parse_note, sign_text
 from holdfast.domain.tiles import TreeEdge
 from holdfast.domain.trail import decode_entry, encode_entry
-from holdfast.domain.trail_check import Kind
+from holdfast.domain.trail_check import Fault, Kind
 from holdfast.domain.treehead import TreeHead
 from tests.trails import (
     EVERYTHING,
@@ -399,3 +400,64 @@ def test_memory_does_not_grow_with_the_entries():
 
     # Ten times the entries: half a megabyte of lines more to read, and none of it kept.
     assert peak(2_000) < peak(200) + 100_000
+
+
+def source_of(log: Log, **parts: object) -> LogSource:
+    given = {"heads": log.heads, "read_tile": lambda tile: log.tiles.get(tile.path), **parts}
+    return LogSource(log.lines, **given)
+
+
+def test_tiles_that_were_made_for_more_give_a_cut_tail_away() -> None:
+    log = make_log(20, (10,))
+    report = verify_log(source_of(log, tree_size=23), KEY_ONLY)
+    assert [(fault.kind, fault.index) for fault in report.faults] == [(Kind.TILE, 20)]
+    assert "made for 23 entries" in str(report.first_fault)
+
+
+def test_tiles_of_an_earlier_size_are_compared_there() -> None:
+    log, longer = make_log(300, (280,)), make_log(310, (280,))
+    tiles = {path: data for path, data in log.tiles.items() if not path.endswith(".p/24")}
+    read = {"read_tile": lambda tile: tiles.get(tile.path)}
+    report = verify_log(source_of(longer, tree_size=300, tree_root=log_root(log), **read), KEY_ONLY)
+    assert report.fault_count == 0 and report.tiles > 1
+    tiles["tile/0/001.p/44"] = bytes(44 * 32)
+    report = verify_log(source_of(longer, tree_size=300, **read), KEY_ONLY)
+    assert report.first_fault is not None and report.first_fault.index == 256
+
+
+def log_root(log: Log) -> bytes:
+    return root_of([leaf_hash(line) for line in log.lines])
+
+
+def test_tiles_that_say_another_root_do_not_fit() -> None:
+    log = make_log(20, (10,))
+    assert verify_log(source_of(log, tree_size=20, tree_root=log_root(log)), KEY_ONLY).fault_count == 0
+    report = verify_log(source_of(log, tree_size=20, tree_root=bytes(32)), KEY_ONLY)
+    assert [fault.kind for fault in report.faults] == [Kind.TILE]
+
+
+def test_a_session_that_knows_more_than_the_log_is_found() -> None:
+    log = make_log(20, (20,))
+    hash_of = json.loads(log.lines[18])["hash"]
+    right = TrailHead("s-0", 10, hash_of)
+    assert verify_log(source_of(log, trail_heads=[right, TrailHead("s-1", 3)]), KEY_ONLY).fault_count == 0
+    for wrong in (TrailHead("s-0", 11), TrailHead("s-0", 10, "sha256:0"), TrailHead("s-7", 1)):
+        report = verify_log(source_of(log, trail_heads=[wrong]), KEY_ONLY)
+        assert [fault.session_id for fault in report.faults] == [wrong.session_id]
+
+
+def test_what_the_reader_found_counts_and_is_asked_for_last() -> None:
+    log = make_log(20, (20,))
+    read: list[bytes] = []
+
+    def lines() -> Iterator[bytes]:
+        for line in log.lines:
+            read.append(line)
+            yield line
+
+    def found() -> Iterator[Fault]:
+        assert len(read) == 20
+        yield Fault(Kind.FILE, "a view does not fit", "there")
+
+    report = verify_log(LogSource(lines(), heads=log.heads, faults=found()), KEY_ONLY)
+    assert (report.level, report.fault_count) == (Level.NONE, 1)

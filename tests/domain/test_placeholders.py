@@ -10,8 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.domain import plainjson
 from holdfast.domain.errors import ConfigError
-from holdfast.domain.placeholders import Placeholders, is_placeholder, masked, redacted_paths, spans
+from holdfast.domain.placeholders import (
+    Placeholders,
+    is_placeholder,
+    is_redacted,
+    masked,
+    may_hold,
+    redacted_paths,
+    replace,
+    spans,
+)
+from holdfast.domain.plain import TypeRegistry, to_plain
 
 KEY = b"sixteen bytes or more"
 ONE = "[REDACTED:token:0123abcd]"
@@ -53,3 +64,50 @@ def test_the_paths_of_what_was_hidden_can_be_read_off_a_restored_tree() -> None:
 
 def test_the_form_is_the_documented_one() -> None:
     assert re.fullmatch(r"\[REDACTED:[a-z0-9-]+:[0-9a-f]{8}\]", Placeholders(KEY).make("url-password", b"x"))
+
+
+def test_a_key_is_asked_for_when_the_first_secret_is_met() -> None:
+    asked = []
+
+    def key() -> bytes:
+        asked.append(1)
+        return KEY
+
+    placeholders = Placeholders(key)
+    assert asked == []
+    assert placeholders.make("a", b"x") == placeholders.make("a", b"x") == Placeholders(KEY).make("a", b"x")
+    assert asked == [1]
+    with pytest.raises(ConfigError, match="5 bytes"):
+        Placeholders(lambda: b"short").make("a", b"x")
+
+
+def test_placeholders_are_replaced_one_by_one() -> None:
+    assert replace(f"a {ONE} b {ONE}", lambda found: "x" if found == ONE else "y") == "a x b x"
+
+
+@given(st.binary(max_size=5), st.binary(max_size=5))
+def test_a_placeholder_anywhere_is_seen_in_the_tree_and_in_its_json(before: bytes, after: bytes) -> None:
+    for value in (
+        before + ONE.encode() + after,
+        f"\ud800{before!r} {ONE}",
+        [1, f"x {ONE}"],
+        {ONE: 1},
+        (ONE,),
+    ):
+        tree = to_plain({"a": value}, TypeRegistry())
+        assert is_redacted(tree)
+        assert may_hold(plainjson.dumps(tree))
+        assert redacted_paths(tree)
+
+
+@given(
+    st.recursive(
+        st.text() | st.binary() | st.integers(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_what_holds_none_is_not_taken_for_it(value: object) -> None:
+    tree = to_plain({"a": value}, TypeRegistry())
+    assert not is_redacted(tree)
+    assert not may_hold(plainjson.dumps(tree))
+    assert redacted_paths(tree) == []

@@ -31,6 +31,8 @@ class Base:
     lineage: Lineage
     #: None where there is no state to build on: a new workflow, or one whose checkpoints are all gone.
     snapshot: Snapshot | None = None
+    #: The snapshot was read back from the store: it has no secrets, where the state of the caller may.
+    is_read_back: bool = False
     #: Bytes of the whole state, packed.
     size_bytes: int = 0
     #: The last checkpoint, and everything that tells it from the next one beside the state.

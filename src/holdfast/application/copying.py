@@ -10,7 +10,12 @@ from enum import StrEnum
 from holdfast.application.arrival import Arrival
 from holdfast.application.divergence import find_standing
 from holdfast.application.history import History, look
+from holdfast.application.key_transport import bring_keys, check_keyrings
+from holdfast.application.sealing import Vault
 from holdfast.application.shipping import Cargo, Shipment
+from holdfast.application.trail_copying import TrailCopier, TrailCopy
+from holdfast.domain.audit_entry import AuditEntry
+from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointCorruptError,
@@ -21,9 +26,11 @@ from holdfast.domain.errors import (
     StateTooLargeError,
     StoreReadOnlyError,
 )
-from holdfast.domain.record import Head
+from holdfast.domain.record import NO_WORKFLOW, Commit, Head
 from holdfast.ports import Formats, Packer, Store
 
+#: Makes the entry of the target's trail that tells of something.
+Tell = Callable[[AuditType, str | None, dict[str, int | str]], AuditEntry]
 #: Told the workflow, how many items of it are done, and how many there are.
 OnProgress = Callable[[str, int, int], None]
 
@@ -57,6 +64,8 @@ class CopyResult:
     workflows: tuple[WorkflowCopy, ...]
     seconds: float
     dry_run: bool = False
+    #: The source's trail; None if it was not asked for.
+    trail: TrailCopy | None = None
 
     def of(self, outcome: Outcome) -> list[WorkflowCopy]:
         """Answer the workflows that ended so."""
@@ -81,18 +90,26 @@ class Copier:
         packer: Packer,
         formats: Formats,
         on_progress: OnProgress = lambda workflow_id, done, total: None,
+        vault: Vault | None = None,
+        tell: Tell | None = None,
     ) -> None:
+        """Bring two stores together; with `tell`, what is copied is told in the target's trail."""
         if source is target:
             raise ConfigError(
                 "a store cannot be copied onto itself", place=source.url, hint="Name another target."
             )
         self._source = source
         self._target = target
-        self._arrival = Arrival(source, target, packer, formats)
+        self._arrival = Arrival(source, target, packer, formats, vault)
         self._on_progress = on_progress
+        self._tell = tell
 
-    def copy(self, workflow_ids: Iterable[str]) -> CopyResult:
+    def copy(self, workflow_ids: Iterable[str], *, with_trail: bool = False) -> CopyResult:
         """Copy workflows one after the other; a damaged or diverged one does not keep the others from it.
+
+        Args:
+            workflow_ids: which.
+            with_trail: take the source's whole trail along, as a sealed export; see `trail_copying`.
 
         Raises:
             StoreReadOnlyError: the target was opened for reading.
@@ -104,14 +121,22 @@ class Copier:
                 "the target was opened for reading only", place=self._target.url, hint="Open it for writing."
             )
         begun = time.monotonic()
+        bring_keys(self._source, self._target)
         done = tuple(self._told(workflow_id, self._copy) for workflow_id in workflow_ids)
-        return CopyResult(done, time.monotonic() - begun)
+        trail = self._bring_trail() if with_trail else None
+        return CopyResult(done, time.monotonic() - begun, trail=trail)
 
-    def plan(self, workflow_ids: Iterable[str]) -> CopyResult:
+    def plan(self, workflow_ids: Iterable[str], *, with_trail: bool = False) -> CopyResult:
         """Tell what would be copied, without the bytes of blobs, and change nothing."""
         begun = time.monotonic()
+        check_keyrings(self._source, self._target)
         done = tuple(self._told(workflow_id, self._plan) for workflow_id in workflow_ids)
-        return CopyResult(done, time.monotonic() - begun, dry_run=True)
+        trail = TrailCopier(self._source, self._target).plan() if with_trail else None
+        return CopyResult(done, time.monotonic() - begun, dry_run=True, trail=trail)
+
+    def _bring_trail(self) -> TrailCopy:
+        entries = [self._tell(AuditType.TRAIL_IMPORTED, None, {})] if self._tell else []
+        return TrailCopier(self._source, self._target).copy(entries)
 
     def _told(self, workflow_id: str, work: Callable[[str], Cargo]) -> WorkflowCopy:
         """Work on one workflow and tell how it ended; a target that fails altogether ends everything."""
@@ -142,7 +167,18 @@ class Copier:
                 cargo += shipment.cargo
                 continue
             progress.finished()
+            self._tell_of(workflow_id, cargo + shipment.cargo)
             return cargo + shipment.cargo
+
+    def _tell_of(self, workflow_id: str, cargo: Cargo) -> None:
+        """Tell in the target's trail what arrived."""
+        if self._tell is None or cargo == Cargo():
+            return
+        facts: dict[str, int | str] = {"checkpoints": cargo.checkpoints, "events": cargo.events}
+        entry = self._tell(AuditType.STORE_COPIED, workflow_id, facts)
+        [outcome] = self._target.commit([Commit(NO_WORKFLOW, Head(), audit=(entry,))])
+        if outcome is not None:
+            raise outcome
 
     def _plan(self, workflow_id: str) -> Cargo:
         history = self._look(workflow_id)

@@ -9,10 +9,11 @@ from holdfast.application.commands import CreateCheckpoint
 from holdfast.application.keyframes import Caption, build_keyframe
 from holdfast.application.kit import Kit
 from holdfast.application.records import Body, build, change_body, full_body
+from holdfast.application.sealing import sealer_for, write_event
 from holdfast.application.snapshot import Snapshot
 from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES, SCHEMA_VERSION
 from holdfast.domain.delta import Operation
-from holdfast.domain.event import Event, encode_event
+from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.keyframe import delta_weight, needs_keyframe
 from holdfast.domain.lift import lift, lift_ops
@@ -66,6 +67,8 @@ class Drafting:
         self._now = kit.clock.now()
         self._uuid = kit.ids.new()
         self._sequence = base.head.sequence + 1
+        self._sealer = sealer_for(kit.vault, subject.command.workflow_id)
+        self._seal = self._sealer.blob if self._sealer else None
         self._event = self._created_event()
         self._timestamp = self._event.timestamp
 
@@ -84,8 +87,11 @@ class Drafting:
 
     def whole(self) -> Draft:
         """Record the complete state: there is nothing to build on."""
-        tree, blobs = lift(self._snapshot.plain(self._kit.packer), self._kit.blob_threshold_bytes)
-        keyframe = build_keyframe(self._caption(""), tree, blobs, self._kit.formats)
+        tree = self._snapshot.plain(self._kit.packer)
+        if self._kit.redactor is not None:
+            tree = self._kit.redactor.tree(tree)
+        tree, blobs = lift(tree, self._kit.blob_threshold_bytes, self._seal)
+        keyframe = build_keyframe(self._caption(""), tree, blobs, self._kit.formats, self._sealer)
         data, checksum = self._record(full_body(keyframe.entry.sha256), 0, ())
         record = Record(self._entry(data, checksum, self._sequence, ()), data)
         return self._draft(self._commit(record, keyframe, blobs), self._sequence, self._size, 0)
@@ -93,12 +99,12 @@ class Drafting:
     def _body(self, ops: Sequence[Operation]) -> tuple[Body, dict[str, bytes]]:
         """Encode operations, large values lifted; those that are small as a whole hold none."""
         threshold_bytes = self._kit.blob_threshold_bytes
-        body = change_body(ops, self._kit.formats)
+        body = change_body(ops, self._kit.formats, self._seal)
         if body.raw_bytes <= threshold_bytes:
             return body, body.blobs
-        lifted, blobs = lift_ops(ops, threshold_bytes)
+        lifted, blobs = lift_ops(ops, threshold_bytes, self._seal)
         if blobs:
-            body = change_body(lifted, self._kit.formats)
+            body = change_body(lifted, self._kit.formats, self._seal)
         return body, {**blobs, **body.blobs}
 
     def _record(self, body: Body, base_sequence: int, blobs: Iterable[str]) -> tuple[bytes, str]:
@@ -130,7 +136,7 @@ class Drafting:
             "stage_state": None if stage_state is None else unpack(stage_state),
             "agent_state": None if agent_state is None else unpack(agent_state),
         }
-        return build(fields, body, base.head.checksum)
+        return build(fields, body, base.head.checksum, self._sealer)
 
     def _entry(self, data: bytes, checksum: str, group: int, blobs: tuple[str, ...]) -> Entry:
         return Entry(
@@ -160,7 +166,7 @@ class Drafting:
             agent=self._asked.agent_id,
             cp_seq=self._sequence,
         )
-        return encode_event(event, self._base.head.event_hash)
+        return write_event(self._sealer, event, self._base.head.event_hash)
 
     def _caption(self, checksum: str) -> Caption:
         return Caption(
@@ -169,17 +175,21 @@ class Drafting:
             timestamp=self._timestamp,
             checksum=checksum,
             agent_id=self._asked.agent_id,
-            agent_version=self._asked.agent_version,
+            agent_version=None if self._sealer else self._asked.agent_version,
             session_id=self._asked.session_id,
             parent_sequence=self._base.head.sequence,
             parent_checksum=self._base.head.checksum,
             events_since_prev=self._event.seq - self._base.checkpoint_event_seq,
             size_bytes=self._size,
+            key_id=self._sealer.key_id if self._sealer else "",
         )
 
     def _commit(self, record: Record, keyframe: Keyframe | None, blobs: dict[str, bytes]) -> Commit:
         workflow_id, head = self._asked.workflow_id, self._base.head
-        return Commit(workflow_id, head, record, keyframe, (self._event,), (), blobs)
+        guard = self._sealer.guard if self._sealer else {}
+        return Commit(
+            workflow_id, head, record, keyframe, (self._event,), blobs=blobs, expected_files=guard
+        )
 
     def _draft(
         self, commit: Commit, group: int, keyframe_bytes: int, weight: int, due: Caption | None = None

@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
+import threading
 import weakref
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
+from holdfast.application.audit_log import AuditLog
 from holdfast.application.commands import CheckpointName, CheckpointOptions, CreateCheckpoint, State
 from holdfast.application.commit_queue import CommitQueue, Ticket
+from holdfast.application.erasing import Eraser
+from holdfast.application.holding import Holds
 from holdfast.application.housekeeping import Housekeeper
 from holdfast.application.kit import Kit
+from holdfast.application.log_keeping import LogKeeper
 from holdfast.application.reading import Reader
 from holdfast.application.resolve import resolve, uuid_of
 from holdfast.application.retain import PruneResult, plan_delete, plan_prune, secure
+from holdfast.application.subject_export import SubjectExporter
+from holdfast.application.subjects import Subjects
 from holdfast.application.trailing import Trail
 from holdfast.application.validate import ValidationResult, validate
 from holdfast.application.writer import Writer
 from holdfast.domain.audit_type import AuditType, Outcome
 from holdfast.domain.checkpoint import CheckpointType, Scope
-from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError, InvalidStateError
+from holdfast.domain.errors import (
+    CheckpointError,
+    CheckpointNotFoundError,
+    InvalidStateError,
+    StoreClosedError,
+)
 from holdfast.domain.ids import check_id, check_workflow_id
 from holdfast.domain.plain import Plain
 from holdfast.domain.retention import RetentionPolicy
 from holdfast.domain.state import WorkflowState, as_state
+
+_LOG = logging.getLogger("holdfast")
 
 
 class Engine:
@@ -42,10 +57,18 @@ class Engine:
         """Set up everything a process needs of its own: at the start, and again in a forked child."""
         kit = self.kit
         self.queue = CommitQueue(kit.store.commit, lambda *refusal: self.trail.refused(*refusal))
-        self.trail = Trail(kit, self.queue)
+        self.trail = Trail(kit, self.queue, self._owe_head)
+        self.keeper = LogKeeper(kit, self.trail)
+        #: Whether a head is due, where no thread signs it.
+        self._head_due = False
         self.housekeeper = Housekeeper(kit, self.queue, self._retain)
         self.writer = Writer(kit, self.queue, self.housekeeper, self.trail)
         self.reader = Reader(kit, self.trail)
+        self.audit = AuditLog(kit, self.trail, self.keeper)
+        self.subjects = Subjects(kit, self.trail)
+        self.holds = Holds(kit, self.trail, self.subjects)
+        self.exporter = SubjectExporter(kit, self.trail, self.subjects, self.audit, self.keeper)
+        self.eraser = Eraser(kit, self.trail, self.writer, self.holds, self.subjects)
 
     def name_by_uuid(self, options: CheckpointOptions) -> CheckpointOptions:
         """Replace the names of other checkpoints by their UUIDs; reads the store where it has to."""
@@ -105,7 +128,14 @@ class Engine:
         )
 
     def prune(self, workflow_id: str, policy: RetentionPolicy, *, dry_run: bool = False) -> PruneResult:
-        """Remove what a policy does not keep and nothing kept needs."""
+        """Remove what a policy does not keep and nothing kept needs.
+
+        Raises:
+            LegalHoldError: the workflow has to stay as it is.
+        """
+        if not dry_run:
+            with self.trail.refusals(workflow_id):
+                self.holds.check(workflow_id=workflow_id)
         plan = plan_prune(self.kit, workflow_id, policy)
         if dry_run or not (plan.removal.sequences or plan.removal.groups):
             return PruneResult(plan.removal.sequences, plan.freed_bytes, dry_run=dry_run)
@@ -118,6 +148,8 @@ class Engine:
             found = resolve(self.kit.store, name)
         except CheckpointNotFoundError:
             return False
+        with self.trail.refusals(found.workflow_id):
+            self.holds.check(workflow_id=found.workflow_id)
         sequence = found.entry.sequence
         self.writer.remove(found.workflow_id, lambda: plan_delete(self.kit, found.workflow_id, sequence))
         return True
@@ -141,21 +173,40 @@ class Engine:
         self.trail.flush()
         self.queue.flush()
         self.housekeeper.run()
+        if self._head_due:
+            self._sign()
         failure, self.failure = self.failure, None
         if failure is not None:
             raise failure
 
     def close(self) -> None:
         """Finish everything and close the store. Idempotent."""
-        self.trail.close()
+        if self.trail.close():
+            self._sign()
         self.queue.close()
         self.housekeeper.close()
         self.kit.store.close()
         _ENGINES.discard(self)
 
+    def _owe_head(self) -> None:
+        """See to it that a head is signed soon: in a thread, or with the next flush."""
+        self._head_due = True
+        if self.kit.background:
+            threading.Thread(target=self._sign, name="holdfast-heads", daemon=True).start()
+
+    def _sign(self) -> None:
+        """Sign a head where there is a key; what goes wrong keeps nobody from working."""
+        self._head_due = False
+        try:
+            self.keeper.anchor()
+        except StoreClosedError:
+            return
+        except CheckpointError as problem:
+            _LOG.warning("no head of the log was signed: %s", problem)
+
     def _retain(self, workflow_id: str) -> None:
         """Let retention run, after a new keyframe made it worth it."""
-        if self.kit.retention is not None:
+        if self.kit.retention is not None and not self.holds.stands_against(workflow_id):
             self.prune(workflow_id, self.kit.retention)
 
 

@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from holdfast.application.commit_queue import CommitQueue, Ticket
 from holdfast.application.keyframes import Caption, build_keyframe, lift_stored
@@ -27,6 +28,8 @@ class KeyframeJob:
     snapshot: Snapshot
     ticket: Ticket | None = None
     attempts: int = 0
+    #: The snapshot is what is stored, and not what a caller gave.
+    is_read_back: bool = False
 
 
 class Housekeeper:
@@ -102,7 +105,7 @@ class Housekeeper:
             if job.ticket.error is not None:
                 return True
         try:
-            write_keyframe(self._kit, job.caption, job.snapshot)
+            write_keyframe(self._kit, job.caption, self._tree(job))
             self._after_keyframe(job.caption.workflow_id)
         except StoreClosedError:
             return True
@@ -112,6 +115,13 @@ class Housekeeper:
             return job.attempts >= _ATTEMPTS_MAX
         self._told.clear()
         return True
+
+    def _tree(self, job: KeyframeJob) -> dict[str, Any]:
+        """Give the state as the changes before it give it: without secrets."""
+        tree: dict[str, Any] = job.snapshot.plain(self._kit.packer)
+        if self._kit.redactor is not None and not job.is_read_back:
+            tree = self._kit.redactor.tree(tree)
+        return tree
 
     def _tell(self, job: KeyframeJob, problem: CheckpointError) -> None:
         """Log a failure unless the same was told before and nothing has succeeded since."""
@@ -126,7 +136,10 @@ class Housekeeper:
             )
 
 
-def write_keyframe(kit: Kit, caption: Caption, snapshot: Snapshot) -> None:
-    """Store the complete state of a committed checkpoint."""
-    tree, blobs = lift_stored(snapshot.plain(kit.packer), kit.blob_threshold_bytes, kit.store.has_blob)
-    kit.store.put_keyframe(caption.workflow_id, build_keyframe(caption, tree, blobs, kit.formats))
+def write_keyframe(kit: Kit, caption: Caption, state: dict[str, Any]) -> None:
+    """Store the complete state of a committed checkpoint, as a plain tree."""
+    # With the key of the checkpoint itself: where that was destroyed, nothing may bring the state back.
+    vault = kit.vault
+    sealer = None if vault is None else vault.sealer_with(caption.key_id, caption.workflow_id)
+    tree, blobs = lift_stored(state, kit.blob_threshold_bytes, kit.store.has_blob, sealer)
+    kit.store.put_keyframe(caption.workflow_id, build_keyframe(caption, tree, blobs, kit.formats, sealer))

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.application.records import sha256_of
+from holdfast.application.sealing import Sealer, Vault, keyless, plaintext
 from holdfast.domain import plainjson
 from holdfast.domain.checkpoint import SCHEMA_VERSION
 from holdfast.domain.errors import CheckpointCorruptError, UnsupportedVersionError
 from holdfast.domain.lift import lift
+from holdfast.domain.placeholders import is_redacted, may_hold
 from holdfast.domain.plain import read_blob
 from holdfast.domain.record import Keyframe, KeyframeEntry
 from holdfast.domain.tree import TAG, has_tags
@@ -36,81 +38,124 @@ class Caption:
     parent_checksum: str = ""
     events_since_prev: int = 0
     size_bytes: int = 0
+    #: Key that the checkpoint is sealed with, and so must be its keyframe.
+    key_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadKeyframe:
-    """A keyframe taken apart. `tagged` is False if no value in it needs reviving."""
+    """A keyframe taken apart. `tagged` is False if no value in it needs reviving.
+
+    `redacted` is False if it certainly holds no placeholder, blobs aside.
+    """
 
     tree: dict[str, Any]
     checksum: str
     tagged: bool
+    redacted: bool
 
 
 def build_keyframe(
-    caption: Caption, tree: dict[str, Any], blobs: Iterable[str], formats: Formats
+    caption: Caption,
+    tree: dict[str, Any],
+    blobs: Iterable[str],
+    formats: Formats,
+    sealer: Sealer | None = None,
 ) -> Keyframe:
     """Write the keyframe of a plain tree whose large values are blob references already."""
     named = tuple(sorted(blobs))
     encoded = formats.encode(tree)
     about: dict[str, Any] = {"compression": encoded.compression, "encoding": encoded.encoding}
     suffix = encoded.encoding + _ENDINGS[encoded.compression]
-    if suffix == "json":
+    if suffix == "json" and sealer is None:
         data = _readable(caption, named, tree)
     else:
         about["raw_bytes"] = encoded.raw_bytes
         # Bytes and odd numbers are tags only in JSON, and are native when they come back.
         about["tagged"] = has_tags(tree)
-        data = plainjson.dumps(_wrapping(caption, named, about)) + b"\n" + encoded.data
+        about["redacted"] = is_redacted(tree) or None
+        payload = encoded.data
+        if sealer is not None:
+            about["sealed"] = sealer.about
+            suffix += ".sealed"
+        line = plainjson.dumps(_wrapping(caption, named, about)) + b"\n"
+        if sealer is not None:
+            payload = sealer.keyframe(caption.sequence, payload, line)
+        data = line + payload
     entry = KeyframeEntry(caption.sequence, sha256_of(data), len(data), suffix, named)
     return Keyframe(entry, data)
 
 
 def lift_stored(
-    tree: dict[str, Any], threshold_bytes: int, is_stored: Callable[[str], bool]
+    tree: dict[str, Any],
+    threshold_bytes: int,
+    is_stored: Callable[[str], bool],
+    sealer: Sealer | None = None,
 ) -> tuple[dict[str, Any], set[str]]:
     """Lift the large values whose blobs are stored; answer the tree and the names of those blobs.
 
     A derived keyframe brings no blobs of its own: a string that grew by appends stays inside it.
     """
-    lifted, blobs = lift(tree, threshold_bytes)
+    lifted, blobs = lift(tree, threshold_bytes, sealer.blob if sealer else None)
     stored = {sha256 for sha256 in blobs if is_stored(sha256)}
+
+
+    def load(sha256: str) -> bytes:
+        return blobs[sha256] if sealer is None else sealer.vault.open_blob(blobs[sha256], sha256)
+
     todo: list[Any] = [lifted]
     while todo and len(stored) < len(blobs):
         owner = todo.pop()
         for key, value in owner.items() if isinstance(owner, dict) else enumerate(owner):
             if isinstance(value, dict) and value.get(TAG) == "blob" and value["sha256"] not in stored:
-                owner[key] = read_blob(value, blobs.__getitem__)
+                owner[key] = read_blob(value, load)
             elif isinstance(value, dict | list):
                 todo.append(value)
     return lifted, stored
 
 
-def read_keyframe(data: bytes, formats: Formats, place: str) -> ReadKeyframe:
+def read_keyframe(
+    data: bytes, formats: Formats, workflow_id: str, sequence: int, vault: Vault | None = None
+) -> ReadKeyframe:
     """Take a keyframe apart. The store has checked its bytes.
 
     Raises:
+        SealBrokenError: if the store is encrypted, and it was not sealed for its place.
         CheckpointCorruptError: if it is no keyframe.
         UnsupportedVersionError: if a newer Holdfast wrote it.
     """
+    place = f"{workflow_id}@{sequence}"
     try:
         if data.startswith(b"{\n"):
+            if vault is not None:
+                raise plaintext(f"keyframe {place}")
             whole = plainjson.loads(data)
-            tree, tagged = whole["state"], b'"$hf"' in data
+            tree, tagged, redacted = whole["state"], b'"$hf"' in data, may_hold(data)
         else:
             line, _, rest = data.partition(b"\n")
             whole = plainjson.loads(line)
             header = whole["header"]
+            rest = _unsealed(line, rest, header.get("sealed"), workflow_id, sequence, vault)
             encoding = "json" if header["encoding"] == "utf-8" else header["encoding"]
             tree = formats.decode(encoding, header["compression"], rest, header["raw_bytes"])
-            tagged = header["tagged"]
+            tagged, redacted = header["tagged"], bool(header.get("redacted"))
         _check_schema(whole["$schema"], place)
         checksum = whole["header"]["checkpoint_id"].get("checksum", "")
     except (KeyError, TypeError, AttributeError) as fault:
         raise CheckpointCorruptError(f"the file is no keyframe ({fault!r})", place=place) from fault
     if not isinstance(tree, dict):
         raise CheckpointCorruptError("the keyframe's state is not an object", place=place)
-    return ReadKeyframe(tree, checksum, tagged)
+    return ReadKeyframe(tree, checksum, tagged, redacted)
+
+
+def _unsealed(
+    line: bytes, rest: bytes, about: Any, workflow_id: str, sequence: int, vault: Vault | None
+) -> bytes:
+    if vault is not None:
+        return vault.open_keyframe(about, rest, line + b"\n", workflow_id, sequence)
+    if about is not None:
+        raise keyless(f"keyframe {workflow_id}@{sequence}")
+    return rest
 
 
 def _check_schema(schema: str, place: str) -> None:

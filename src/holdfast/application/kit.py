@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from holdfast.application.base import CACHE_BYTES
+from holdfast.application.redacting import StoreRedactor
+from holdfast.application.revealing import Resolver
+from holdfast.application.sealing import Vault
 from holdfast.domain.lift import LIFT_THRESHOLD_BYTES
 from holdfast.domain.plain import TypeRegistry
 from holdfast.domain.retention import RetentionPolicy
@@ -35,8 +38,20 @@ class Kit:
     #: Whether operations are told in the trail, and whether a read that cannot be is refused.
     audit: bool = True
     strict_audit: bool = False
+    #: Payloads of the trail that are younger than this stay.
+    audit_retain_days: int = 183
+    #: A head is signed each time this many entries were told, where there is a key.
+    head_interval: int = 1024
     #: Session of this opening, for what belongs to no other; who acts in it.
     session_id: str = "local"
     actor: str | None = None
+    #: Whether closing the service ends the session; others may go on with it otherwise.
+    end_session: bool = True
+    #: Hides secrets before anything is written; None: nothing is hidden.
+    redactor: StoreRedactor | None = None
+    #: Fills in what was hidden when a state is restored.
+    resolver: Resolver | None = None
+    #: Seals everything that is written; None: the store is not encrypted.
+    vault: Vault | None = None
     #: None: heads are never signed here, and signatures cannot be checked.
     signing: Signing | None = None

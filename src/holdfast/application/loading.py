@@ -11,8 +11,9 @@ from holdfast.application.commit_queue import Lineage
 from holdfast.application.housekeeping import KeyframeJob
 from holdfast.application.keyframes import Caption
 from holdfast.application.kit import Kit
-from holdfast.application.records import read_fields
+from holdfast.application.records import read_fields, unsealed
 from holdfast.application.restore import Restorer, read_chain
+from holdfast.application.sealing import Vault
 from holdfast.application.snapshot import Snapshot, from_plain
 from holdfast.domain.checkpoint import CheckpointMeta
 from holdfast.domain.errors import (
@@ -55,7 +56,7 @@ def load_base(kit: Kit, workflow_id: str) -> Loaded:
 
 def _snapshot(kit: Kit, workflow_id: str, last: Entry) -> Snapshot | None:
     """Read the last state; None where it is gone or damaged: then the next checkpoint is complete."""
-    restorer = Restorer(kit.store, kit.formats)
+    restorer = Restorer(kit.store, kit.formats, kit.vault)
     try:
         restored = restorer.restore(workflow_id, last.sequence)
         if restored.checksum != last.checksum:
@@ -78,13 +79,14 @@ def _resume(kit: Kit, workflow_id: str, head: Head, entries: list[Entry], snapsh
     owed = None
     if group not in stored and not last.pruned:
         # The state it was due for is not at hand, but the last one is, and serves as well.
-        owed = KeyframeJob(caption_of(kit.store, workflow_id, last), snapshot)
+        owed = KeyframeJob(caption_of(kit.store, workflow_id, last), snapshot, is_read_back=True)
         group, keyframe_bytes, weight = last.sequence, snapshot.size, 0
     base = Base(
         head,
         Lineage(),
         snapshot,
-        snapshot.size,
+        is_read_back=True,
+        size_bytes=snapshot.size,
         id=None if last.pruned else CheckpointMeta.from_entry(workflow_id, last).id,
         fingerprint=() if last.pruned else _fingerprint(kit, workflow_id, last),
         group=group,
@@ -108,7 +110,7 @@ def _since_keyframe(entries: list[Entry], stored: set[int]) -> tuple[int, int, i
 
 
 def _fingerprint(kit: Kit, workflow_id: str, entry: Entry) -> tuple[object, ...]:
-    fields = record_fields(kit.store, workflow_id, entry)
+    fields = record_fields(kit.store, workflow_id, entry, kit.vault)
     states = (_packed(fields.get(name), kit.packer) for name in ("stage_state", "agent_state"))
     return (entry.type, entry.stage, entry.agent, *states, fields.get("handler"))
 
@@ -117,14 +119,17 @@ def _packed(plain: Any, packer: Packer) -> bytes | None:
     return None if plain is None else packer.pack(Plain(plain))
 
 
-def record_fields(store: Store, workflow_id: str, entry: Entry) -> dict[str, Any]:
-    """Read the fields of one record, verified against its entry."""
+def record_fields(
+    store: Store, workflow_id: str, entry: Entry, vault: Vault | None = None
+) -> dict[str, Any]:
+    """Read the fields of one record, verified against its entry; without a vault those in the clear."""
     [opened] = read_chain(store, workflow_id, entry.sequence, entry.sequence)
     if opened.checksum != entry.checksum:
         raise ChecksumMismatchError(
             "the record is not the one that was committed", place=f"{workflow_id}@{entry.sequence}"
         )
-    return read_fields([opened])[0]
+    chain = [opened] if vault is None else unsealed([opened], vault, workflow_id, entry.sequence)
+    return read_fields(chain)[0]
 
 
 def caption_of(store: Store, workflow_id: str, entry: Entry) -> Caption:
@@ -142,4 +147,5 @@ def caption_of(store: Store, workflow_id: str, entry: Entry) -> Caption:
         parent_checksum=fields["parent"],
         events_since_prev=fields.get("events", 1),
         size_bytes=entry.state_bytes,
+        key_id=(fields.get("payload") or {}).get("key", ""),
     )

@@ -5,14 +5,26 @@ from __future__ import annotations
 import logging
 import traceback
 from dataclasses import dataclass
-from typing import Any
-
-from holdfast.domain.redaction import Redactor
+from typing import Any, Protocol
 
 #: What every record has; the rest was given by the caller as `extra`.
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 _SCALARS = frozenset({str, bytes, int, float, bool, type(None)})
+
+
+class HidesText(Protocol):
+    """What hides the secrets of texts."""
+
+    def text(self, text: str) -> str:
+        """Hide the secrets of a text."""
+
+
+class HidesAll(HidesText, Protocol):
+    """What hides the secrets of texts and plain trees."""
+
+    def tree(self, tree: Any) -> tuple[Any, list[Any]]:
+        """Hide the secrets of a plain tree; answer it with the paths of what was hidden."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +35,7 @@ class Failure:
     stacktrace: str
 
 
-def describe_failure(error: BaseException, redactor: Redactor) -> Failure:
+def describe_failure(error: BaseException, redactor: HidesText) -> Failure:
     """Tell an error and where it came from, causes included, without secrets."""
     trace = "".join(traceback.format_exception(error))
     return Failure(redactor.text(_message(error)), redactor.text(trace))
@@ -35,7 +47,7 @@ class RedactingFilter(logging.Filter):
     A logger asks its own filters only for records made with it; add one to each logger, or to the handlers.
     """
 
-    def __init__(self, redactor: Redactor) -> None:
+    def __init__(self, redactor: HidesAll) -> None:
         super().__init__()
         self._redactor = redactor
 

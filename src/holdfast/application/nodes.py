@@ -6,6 +6,7 @@ bytes; nothing is packed twice on a steady path.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from holdfast.domain.msgpack import array_head, map_head, shape
@@ -82,6 +83,25 @@ def plain_of(node: Node, packer: Packer) -> Any:
     if isinstance(node, ObjectNode):
         return {key: plain_of(child, packer) for key, child in node.children.items()}
     return items_of(node, 0, len(node.chunks), packer)
+
+
+def value_at(node: Node, path: Sequence[str | int], packer: Packer) -> Any:
+    """Decode the value at a path, and no more of a node than lies around it."""
+    for at, step in enumerate(path):
+        if isinstance(node, ObjectNode):
+            node = node.children[str(step)]
+            continue
+        if isinstance(node, ListNode):
+            assert isinstance(step, int)
+            chunk, index = divmod(step, node.step)
+            value = packer.unpack(node.chunks[chunk])[index]
+            rest = path[at + 1 :]
+        else:
+            value, rest = packer.unpack(node), path[at:]
+        for inner in rest:
+            value = value[inner]
+        return value
+    return plain_of(node, packer)
 
 
 def items_of(node: ListNode, first: int, last: int, packer: Packer) -> list[Any]:

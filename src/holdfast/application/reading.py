@@ -14,6 +14,8 @@ from holdfast.application.kit import Kit
 from holdfast.application.loading import record_fields
 from holdfast.application.resolve import Found, living, resolve
 from holdfast.application.restore import Restored, Restorer
+from holdfast.application.revealing import Revealed, WatchedBlobs, reveal
+from holdfast.application.sealing import read_event
 from holdfast.application.snapshot import changes, from_plain
 from holdfast.application.trailing import Trail
 from holdfast.domain.audit_type import AuditType, Outcome
@@ -34,7 +36,7 @@ class Reader:
         self._kit = kit
         self._trail = trail
         self._store = kit.store
-        self._restorer = Restorer(kit.store, kit.formats)
+        self._restorer = Restorer(kit.store, kit.formats, kit.vault)
 
     def restore(self, name: CheckpointName) -> WorkflowState:
         """Answer the state of a checkpoint, verified."""
@@ -42,20 +44,40 @@ class Reader:
         restored = self.restored(found)
         for note in restored.notes:
             warnings.warn(note, StoreDamageWarning, stacklevel=3)
-        fields: Any = restored.tree
-        if restored.tagged:
-            fields = self._kit.registry.revive(restored.tree, self._store.blob, owned=True)
+        fields, revealed = self._revived(found, restored)
+        revealed.warn(str(found), stacklevel=3)
         state = WorkflowState.from_fields(fields)
         state.checkpoint_id = str(found)
-        self.tell(AuditType.STATE_RESTORED, found)
+        self.tell(AuditType.STATE_RESTORED, found, facts=_counted(revealed))
         return state
 
-    def tell(self, type: AuditType, found: Found, *, outcome: Outcome = Outcome.SUCCESS) -> None:
+    def _revived(self, found: Found, restored: Restored) -> tuple[Any, Revealed]:
+        """Answer the fields of a state as they were given, and what is missing in them."""
+        revive, blobs = self._kit.registry.revive, WatchedBlobs(self._restorer.load_blob)
+        if not restored.redacted:
+            if not restored.tagged:
+                return restored.tree, Revealed()
+            fields = revive(restored.tree, blobs.load, owned=True)
+            if not blobs.is_redacted:
+                return fields, Revealed()
+            restored = self.restored(found)
+        tree = self.whole(restored)
+        revealed = reveal(tree, self._kit.resolver, self._kit.packer)
+        return revive(tree), revealed
+
+    def tell(
+        self,
+        type: AuditType,
+        found: Found,
+        *,
+        outcome: Outcome = Outcome.SUCCESS,
+        facts: Mapping[str, int | str] | None = None,
+    ) -> None:
         """Note in the trail that somebody looked at a checkpoint."""
         if self._trail is not None:
-            facts: dict[str, int | str] = {"cp_seq": found.entry.sequence, "checksum": found.entry.checksum}
+            about = {"cp_seq": found.entry.sequence, "checksum": found.entry.checksum, **(facts or {})}
             self._trail.note(
-                *self._trail.told(type, workflow_id=found.workflow_id, outcome=outcome, facts=facts)
+                *self._trail.told(type, workflow_id=found.workflow_id, outcome=outcome, facts=about)
             )
 
     def restored(self, found: Found) -> Restored:
@@ -100,8 +122,13 @@ class Reader:
             found = resolve(self._store, name)
         except CheckpointNotFoundError:
             return None
-        described = self._described(found, record_fields(self._store, found.workflow_id, found.entry))
-        self.tell(AuditType.STATE_READ, found)
+        fields = record_fields(self._store, found.workflow_id, found.entry, self._kit.vault)
+        names = [name for name in ("stage_state", "agent_state") if name in fields]
+        states: dict[str, Any] = {name: fields[name] for name in names}
+        revealed = reveal(states, self._kit.resolver, self._kit.packer)
+        revealed.warn(str(found), stacklevel=3)
+        described = self._described(found, {**fields, **states})
+        self.tell(AuditType.STATE_READ, found, facts=_counted(revealed))
         return described
 
     def events(self, workflow_id: str, after: int, type: str | None, limit: int | None) -> list[Event]:
@@ -118,14 +145,23 @@ class Reader:
         return events
 
     def _verified_events(self, workflow_id: str, after: int) -> Iterator[Event]:
-        """Read from the event before on: its line tells what the first one was hashed on."""
+        revive = self._kit.registry.revive
+        return (replace(event, data=revive(event.data)) for event in self.opened_events(workflow_id, after))
+
+    def opened_events(self, workflow_id: str, after: int = 0) -> Iterator[Event]:
+        """Answer events, verified and opened, their data plain; the one before the first may be among them.
+
+        Its line tells what the first one was hashed on.
+        """
         previous: str | None = None
         for line in self._store.events(workflow_id, after=max(after - 1, 0)):
             event = decode_event(line, previous)
             if previous is None and event.seq == 1:
-                decode_event(line, GENESIS)
+                previous = GENESIS
+                decode_event(line, previous)
+            opened = read_event(self._kit.vault, event, workflow_id, previous)
             previous = event.hash
-            yield replace(event, data=self._kit.registry.revive(event.data))
+            yield opened
 
     def difference(self, old: CheckpointName, new: CheckpointName) -> list[Operation]:
         """Answer the operations that turn the state of one checkpoint into that of another."""
@@ -172,3 +208,9 @@ class Reader:
         )
         mine = [event for event in changed if event.cp_seq == found.entry.sequence]
         return mine[-1] if mine else None
+
+
+def _counted(revealed: Revealed) -> dict[str, int]:
+    """Tell in numbers what was missing in a state, and what the resolver put there."""
+    counts = {"redacted": len(revealed.left), "resolved": revealed.filled}
+    return {name: count for name, count in counts.items() if count}

@@ -7,9 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, NamedTuple
 
+from holdfast.application.sealing import Sealer, Vault, broken, keyless
 from holdfast.domain import plainjson
 from holdfast.domain.delta import Operation
 from holdfast.domain.errors import CheckpointCorruptError, ChecksumMismatchError
+from holdfast.domain.lift import Seal
+from holdfast.domain.placeholders import is_redacted, may_hold
 from holdfast.domain.value import value
 from holdfast.ports import Formats
 
@@ -22,6 +25,11 @@ _PIECE_BYTES = 2047
 _WORTH_LETTING_GO_BYTES = 256 * 1024
 
 _BEFORE_OPS = b',"ops":'
+_BEFORE_PAYLOAD = b',"payload":'
+#: What an encrypted store keeps to itself beside the change.
+_SECRET = ("agent_version", "handler", "max_retries", "deps", "stage_state", "agent_state")
+#: How a record says so whose change is not in its line.
+_REDACTED = b'"redacted":true'
 _BEFORE_CHECKSUM = b',"checksum":"'
 _AFTER_CHECKSUM = b'"}\n'
 _CHECKSUM_BYTES = len("sha256:") + 64
@@ -38,6 +46,8 @@ class Body:
     raw_bytes: int = 0
     payload: bytes = b""
     blobs: dict[str, bytes] = field(default_factory=dict)
+    #: The last field says nothing of the state, and is readable in an encrypted store too.
+    is_open: bool = False
 
 
 class Opened(NamedTuple):
@@ -61,36 +71,100 @@ def sha256_of(*parts: bytes) -> str:
     return digest.hexdigest()
 
 
-def change_body(ops: Sequence[Operation], formats: Formats) -> Body:
-    """Encode operations: inline as readable JSON where possible."""
+def change_body(ops: Sequence[Operation], formats: Formats, seal: Seal | None = None) -> Body:
+    """Encode operations: inline as readable JSON where possible. What becomes a blob is sealed first."""
     encoded = formats.encode(ops)
     is_json = encoded.encoding == "json" and encoded.compression == "none"
     if is_json and len(encoded.data) <= INLINE_BYTES_MAX:
         return Body(_BEFORE_OPS + encoded.data, encoded.raw_bytes)
-    about = {
+    about: dict[str, Any] = {
         "encoding": encoded.encoding,
         "compression": encoded.compression,
         "len": len(encoded.data),
         "raw": encoded.raw_bytes,
     }
+    if is_redacted(ops):
+        about["redacted"] = True
     if len(encoded.data) <= INLINE_BYTES_MAX:
         return Body(b',"payload":' + plainjson.dumps(about), encoded.raw_bytes, encoded.data + b"\n")
-    sha256 = sha256_of(encoded.data)
+    stored = encoded.data if seal is None else seal(encoded.data)
+    sha256 = sha256_of(stored)
     last_field = b',"payload":' + plainjson.dumps({**about, "blob": sha256})
-    return Body(last_field, encoded.raw_bytes, blobs={sha256: encoded.data})
+    return Body(last_field, encoded.raw_bytes, blobs={sha256: stored})
 
 
 def full_body(keyframe_sha256: str) -> Body:
     """Refer to the keyframe of the same sequence for the whole state."""
-    return Body(f',"full":"sha256:{keyframe_sha256}"'.encode())
+    return Body(f',"full":"sha256:{keyframe_sha256}"'.encode(), is_open=True)
 
 
-def build(fields: Mapping[str, Any], body: Body, parent_checksum: str) -> tuple[bytes, str]:
+def build(
+    fields: Mapping[str, Any], body: Body, parent_checksum: str, sealer: Sealer | None = None
+) -> tuple[bytes, str]:
     """Write a record; answer its bytes and its checksum. Fields that are None are left out."""
     given = {name: value for name, value in fields.items() if value is not None}
-    start = plainjson.dumps(given)[:-1] + body.last_field + _BEFORE_CHECKSUM
-    checksum = _checksum(parent_checksum, start, body.payload)
-    return b"".join((start, checksum.encode(), _AFTER_CHECKSUM, body.payload)), checksum
+    payload = body.payload
+    if sealer is None:
+        start = plainjson.dumps(given)[:-1] + body.last_field + _BEFORE_CHECKSUM
+    else:
+        start, payload = _sealed(given, body, sealer)
+    checksum = _checksum(parent_checksum, start, payload)
+    return b"".join((start, checksum.encode(), _AFTER_CHECKSUM, payload)), checksum
+
+
+def _sealed(given: dict[str, Any], body: Body, sealer: Sealer) -> tuple[bytes, bytes]:
+    """Move what is secret, a little record of its own, into a sealed payload; answer that and the line."""
+    secret = {name: given.pop(name) for name in _SECRET if name in given}
+    heading, hidden = (body.last_field, b"") if body.is_open else (b"", body.last_field)
+    inner = plainjson.dumps(secret)[:-1] + hidden if secret else b"{" + hidden[1:]
+    inner += b"}\n" + body.payload
+    about = {**sealer.about, "len": len(inner) + sealer.overhead_bytes}
+    fields = (plainjson.dumps(given)[:-1], heading, _BEFORE_PAYLOAD, plainjson.dumps(about), _BEFORE_CHECKSUM)
+    start = b"".join(fields)
+    return start, sealer.record(given["seq"], inner, start) + b"\n"
+
+
+def unsealed(
+    opened: Sequence[Opened], vault: Vault | None, workflow_id: str, first: int, parent: str = ""
+) -> Sequence[Opened]:
+    """Answer verified records as if they had never been sealed.
+
+    A checksum can be made anew by whoever writes to a store; what a record was sealed on top of cannot.
+
+    Args:
+        opened: the records.
+        vault: the keys; None where nothing is sealed.
+        workflow_id: whose they are.
+        first: sequence of the first one.
+        parent: checksum of the checkpoint before that; empty where it is not known.
+
+    Raises:
+        SealBrokenError: one was not sealed for its place, or not at all.
+        KeyDestroyedError: one was erased.
+        KeyUnavailableError: the keys are not at hand.
+    """
+    if vault is None:
+        for record in opened:
+            if b'"alg":' in record.line and "key" in (read_fields([record])[0].get("payload") or ()):
+                raise keyless(workflow_id)
+        return opened
+    answers = []
+    for sequence, (record, line) in enumerate(zip(opened, read_fields(opened), strict=True), start=first):
+        answers.append(_unsealed(record, vault, line.get("payload"), workflow_id, sequence))
+        if parent and line.get("parent") != parent:
+            raise broken(f"{workflow_id}@{sequence}")
+        parent = record.checksum
+    return answers
+
+
+def _unsealed(record: Opened, vault: Vault, about: Any, workflow_id: str, sequence: int) -> Opened:
+    start = record.line[:-_TAIL_BYTES]
+    inner = vault.open_record(about, record.payload, start, workflow_id, sequence)
+    line, _, payload = inner.partition(b"\n")
+    hidden = b"," + line[1:-1] if line != b"{}" else b""
+    head = start[: start.rfind(_BEFORE_PAYLOAD)]
+    merged = b"".join((head, hidden, _BEFORE_CHECKSUM, record.checksum.encode(), _AFTER_CHECKSUM))
+    return Opened(merged, payload[:-1], record.checksum)
 
 
 def open_record(data: bytes, parent_checksum: str, workflow_id: str, sequence: int) -> Opened:
@@ -135,6 +209,11 @@ def all_operations(
         if "full" not in fields:
             ops += operations(fields, record.payload, formats, load_blob)
     return ops
+
+
+def may_be_redacted(record: Opened) -> bool:
+    """Tell quickly that a verified record brings no placeholder; what its blobs hold is not looked at."""
+    return may_hold(record.line) or _REDACTED in record.line
 
 
 def _inline(line: bytes) -> bytes | None:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from holdfast.application.keyframes import ReadKeyframe, read_keyframe
-from holdfast.application.records import Opened, all_operations, open_record, read_fields
+from holdfast.application.records import (
+    Opened,
+    all_operations,
+    may_be_redacted,
+    open_record,
+    read_fields,
+    unsealed,
+)
+from holdfast.application.revealing import WatchedBlobs
+from holdfast.application.sealing import Vault
 from holdfast.domain import delta
 from holdfast.domain.errors import (
     CheckpointCorruptError,
@@ -16,6 +26,7 @@ from holdfast.domain.errors import (
     ChecksumMismatchError,
 )
 from holdfast.domain.lift import lower
+from holdfast.domain.plain import LoadBlob
 from holdfast.domain.record import KeyframeEntry
 from holdfast.ports import Formats, Store
 
@@ -31,6 +42,8 @@ class Restored:
     checksum: str
     #: False if the tree certainly holds no tagged object, so that reviving it would change nothing.
     tagged: bool
+    #: False if it certainly holds no placeholder, the blobs it refers to aside.
+    redacted: bool = False
     #: What was damaged and worked around.
     notes: tuple[str, ...] = ()
 
@@ -50,9 +63,11 @@ class _Attempts:
 class Restorer:
     """Reads states back from a store."""
 
-    def __init__(self, store: Store, formats: Formats) -> None:
+    def __init__(self, store: Store, formats: Formats, vault: Vault | None = None) -> None:
         self._store = store
         self._formats = formats
+        self._vault = vault
+        self.load_blob: LoadBlob = store.blob if vault is None else partial(vault.load_blob, store)
 
     def restore(self, workflow_id: str, sequence: int) -> Restored:
         """Rebuild the state of one checkpoint.
@@ -81,19 +96,22 @@ class Restorer:
         """Answer the tree with the values of its blobs in place."""
         if not restored.tagged:
             return restored.tree
-        tree: dict[str, Any] = lower(restored.tree, self._store.blob)
+        tree: dict[str, Any] = lower(restored.tree, self.load_blob)
         return tree
 
     def _from_keyframe(
         self, workflow_id: str, keyframe: KeyframeEntry, sequence: int, notes: Sequence[str]
     ) -> Restored:
-        place = f"{workflow_id}@{keyframe.sequence}"
-        read = read_keyframe(self._store.keyframe(workflow_id, keyframe.sequence), self._formats, place)
+        first = keyframe.sequence
+        data = self._store.keyframe(workflow_id, first)
+        read = read_keyframe(data, self._formats, workflow_id, first, self._vault)
         if read.checksum:
-            chain = read_chain(self._store, workflow_id, keyframe.sequence + 1, sequence, read.checksum)
+            first += 1
+            chain = read_chain(self._store, workflow_id, first, sequence, read.checksum)
         else:
             chain = self._chain_with_own_record(workflow_id, keyframe, sequence)
-        return self._apply(read, chain, tuple(notes))
+        opened = unsealed(chain, self._vault, workflow_id, first, read.checksum)
+        return self._apply(read, opened, tuple(notes))
 
     def _chain_with_own_record(
         self, workflow_id: str, keyframe: KeyframeEntry, sequence: int
@@ -107,14 +125,15 @@ class Restorer:
             )
         return chain
 
-    def _apply(self, read: ReadKeyframe, chain: list[Opened], notes: tuple[str, ...]) -> Restored:
-        load_blob = self._store.blob
-        ops = all_operations(chain, self._formats, load_blob)
-        tree: Any = delta.apply(ops, read.tree, load_blob)
+    def _apply(self, read: ReadKeyframe, chain: Sequence[Opened], notes: tuple[str, ...]) -> Restored:
+        blobs = WatchedBlobs(self.load_blob)
+        ops = all_operations(chain, self._formats, blobs.load)
+        tree: Any = delta.apply(ops, read.tree, blobs.load)
         tagged = read.tagged or any(record.payload or b'"$hf"' in record.line for record in chain)
         if not isinstance(tree, dict):
             raise CheckpointCorruptError("the restored state is not an object", hint=_HINT)
-        return Restored(tree, chain[-1].checksum if chain else read.checksum, tagged, notes)
+        redacted = read.redacted or blobs.is_redacted or any(map(may_be_redacted, chain))
+        return Restored(tree, chain[-1].checksum if chain else read.checksum, tagged, redacted, notes)
 
 
 def read_chain(

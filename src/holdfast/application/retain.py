@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.application.housekeeping import write_keyframe
 from holdfast.application.kit import Kit
 from holdfast.application.loading import caption_of
 from holdfast.application.restore import Restorer
-from holdfast.application.snapshot import from_plain
 from holdfast.domain.record import Entry, KeyframeEntry, Removal
 from holdfast.domain.retention import RetentionPolicy, Selection, removal, select
 
@@ -46,10 +45,23 @@ def plan_delete(kit: Kit, workflow_id: str, sequence: int) -> Plan:
     keep = {entry.sequence for entry in entries if not entry.pruned} - {sequence}
     if keep:
         return _plan(entries, keyframes, keep)
+    return _everything(entries, keyframes, (sequence,))
+
+
+def plan_erasure(kit: Kit, workflow_id: str) -> Plan:
+    """Work out what goes if nothing of a workflow may stay but its tombstones."""
+    entries, keyframes = list(kit.store.entries(workflow_id)), kit.store.keyframes(workflow_id)
+    sequences = tuple(entry.sequence for entry in entries if not entry.pruned)
+    plan = _everything(entries, keyframes, sequences)
+    through = kit.store.head(workflow_id).event_seq
+    return Plan(replace(plan.removal, events_through=through, erases=True), plan.freed_bytes)
+
+
+def _everything(entries: list[Entry], keyframes: list[KeyframeEntry], sequences: tuple[int, ...]) -> Plan:
     groups = {entry.group for entry in entries} | {keyframe.sequence for keyframe in keyframes}
     blobs = {sha256 for entry in entries for sha256 in entry.blobs}
     blobs.update(sha256 for keyframe in keyframes for sha256 in keyframe.blobs)
-    everything = Removal((sequence,), tuple(sorted(groups)), blobs=tuple(sorted(blobs)))
+    everything = Removal(sequences, tuple(sorted(groups)), blobs=tuple(sorted(blobs)))
     return Plan(everything, _freed(entries, keyframes, everything))
 
 
@@ -63,9 +75,9 @@ def secure(kit: Kit, workflow_id: str, policy: RetentionPolicy) -> None:
     if any(first < keyframe.sequence <= newest for keyframe in keyframes):
         return
     entry = next(entry for entry in entries if entry.sequence == newest)
-    restorer = Restorer(kit.store, kit.formats)
+    restorer = Restorer(kit.store, kit.formats, kit.vault)
     tree = restorer.whole(restorer.restore(workflow_id, newest))
-    write_keyframe(kit, caption_of(kit.store, workflow_id, entry), from_plain(tree, kit.packer))
+    write_keyframe(kit, caption_of(kit.store, workflow_id, entry), tree)
 
 
 def _select(

@@ -6,11 +6,20 @@ what is recorded as the change is exactly what lies between them, whatever other
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.application.comparison import compare
-from holdfast.application.nodes import ListNode, Node, NodeReader, ObjectNode, Promise, node_bytes, plain_of
+from holdfast.application.nodes import (
+    ListNode,
+    Node,
+    NodeReader,
+    ObjectNode,
+    Promise,
+    node_bytes,
+    plain_of,
+    value_at,
+)
 from holdfast.domain import delta
 from holdfast.domain.delta import Operation
 from holdfast.domain.errors import UnstorableValueError, UnsupportedTypeError
@@ -34,6 +43,10 @@ class Snapshot:
     def plain(self, packer: Packer) -> Any:
         """Decode the whole state to a plain tree."""
         return plain_of(self.root, packer)
+
+    def value_at(self, path: Sequence[str | int], packer: Packer) -> Any:
+        """Decode the value at a path."""
+        return value_at(self.root, path, packer)
 
 
 def take(

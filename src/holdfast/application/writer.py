@@ -19,17 +19,19 @@ from holdfast.application.housekeeping import Housekeeper, KeyframeJob
 from holdfast.application.kit import Kit
 from holdfast.application.loading import load_base
 from holdfast.application.retain import Plan, PruneResult
-from holdfast.application.snapshot import Snapshot, changes, promise_broken, take
+from holdfast.application.sealing import sealer_for, write_event
+from holdfast.application.snapshot import Snapshot, changes, from_plain, promise_broken, take
 from holdfast.application.trailing import Trail
 from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.audit_type import AuditType
+from holdfast.domain.delta import Operation
 from holdfast.domain.errors import (
     CheckpointConflictError,
     PromiseBrokenWarning,
     StateSizeWarning,
     StateTooLargeError,
 )
-from holdfast.domain.event import Event, encode_event
+from holdfast.domain.event import Event
 from holdfast.domain.ids import check_id, check_workflow_id
 from holdfast.domain.record import Commit, Head, Lease, Removal, Transition
 from holdfast.domain.reducers import DECISION_EVENT
@@ -65,15 +67,23 @@ class Writer:
         """Queue a checkpoint of a state, or find that it is the last one again; the result is its id."""
         fields = command.fields
         with self._trail.refusals(command.workflow_id), self.bases.slot(command.workflow_id) as slot:
+            self._check_names(
+                workflow_id=command.workflow_id,
+                stage_id=command.stage_id,
+                agent_id=command.agent_id,
+                session_id=command.session_id,
+                agent_version=command.agent_version,
+                resume_handler=command.resume_handler,
+            )
             subject = Subject(command, self._pack(command.stage_state), self._pack(command.agent_state))
             base = self._base(slot)
             self._check_expected(command, slot, base)
-            snapshot = take(fields, self._kit.packer, base.snapshot, command.append_only)
+            snapshot = take(fields, self._kit.packer, base.snapshot, self._promised(command, base))
             size_bytes = snapshot.size
             base = self._check_size(command.workflow_id, base, size_bytes + subject.size)
             draft = self._draft(subject, base, snapshot, size_bytes)
             if draft is None:
-                return self._repeat(slot, base, on_done)
+                return self._repeat(slot, replace(base, snapshot=snapshot, is_read_back=False), on_done)
             if draft.due and command.append_only and self._is_broken(command, fields, snapshot):
                 snapshot = take(fields, self._kit.packer, base.snapshot)
                 draft = self._draft(subject, base, snapshot, snapshot.size) or draft
@@ -91,22 +101,35 @@ class Writer:
         with self._trail.refusals(command.workflow_id), self.bases.slot(command.workflow_id) as slot:
             return self._append(slot, command, on_done, transitions)
 
-    def remove(self, workflow_id: str, plan: Callable[[], Plan]) -> PruneResult:
-        """Plan and carry out a removal while nobody here prepares a commit of the workflow."""
+    def remove(
+        self, workflow_id: str, plan: Callable[[], Plan], told: tuple[AuditEntry, ...] | None = None
+    ) -> PruneResult:
+        """Plan and carry out a removal while nobody here prepares a commit of the workflow.
+
+        Args:
+            told: what the trail is told instead of the usual.
+        """
         with self.bases.slot(workflow_id) as slot:
             self._settle(slot)
             removal = plan().removal
-            if not removal.sequences and not removal.groups:
+            if not removal.sequences and not removal.groups and not removal.erases:
                 return PruneResult((), 0)
-            if removal.sequences:
+            if removal.sequences or removal.erases:
                 # The tombstones' own record: a listing that was lost is made anew from it.
                 event = AppendEvent(workflow_id, PRUNED_EVENT, {"sequences": list(removal.sequences)})
                 self._queue.wait(self._append(slot, event, is_told=False))
-            removal = replace(removal, audit=self._tell_removal(workflow_id, removal))
+            audit = self._tell_removal(workflow_id, removal) if told is None else told
+            removal = replace(removal, audit=audit)
             freed_bytes = self._kit.store.remove(workflow_id, removal)
             if slot.base is not None and slot.base.head.sequence in removal.sequences:
                 slot.base = None
         return PruneResult(removal.sequences, freed_bytes)
+
+    def forget(self, workflow_id: str) -> None:
+        """Drop what is remembered of a workflow: the next commit builds on what the store holds."""
+        with self.bases.slot(workflow_id) as slot:
+            self._settle(slot)
+            slot.base = None
 
     def acquire(self, workflow_id: str, owner: str, ttl_seconds: float) -> Lease:
         """Take a workflow for an owner; commits that are prepared from now on show the lease's token."""
@@ -114,6 +137,7 @@ class Writer:
         check_id("owner", owner)
         told = self._trail.told(AuditType.LEASE_ACQUIRED, workflow_id=workflow_id, facts={"owner": owner})
         with self._trail.refusals(workflow_id), self.bases.slot(workflow_id) as slot:
+            self._check_names(workflow_id=workflow_id, owner=owner)
             self._settle(slot)
             lease = self._kit.store.acquire(workflow_id, owner, ttl_seconds, told)
             self._tokens[workflow_id] = lease.token
@@ -133,6 +157,9 @@ class Writer:
 
     def warm(self, workflow_id: str, *, is_head_enough: bool = False) -> None:
         """Read what the next checkpoint, or just the next event, builds on if it is not remembered."""
+        if self._kit.redactor is not None:
+            self._kit.redactor.prepare()
+        sealer_for(self._kit.vault, workflow_id)
         with self.bases.slot(workflow_id) as slot:
             self._base(slot, is_head_enough=is_head_enough)
 
@@ -146,17 +173,55 @@ class Writer:
         is_told: bool = True,
     ) -> Ticket:
         kit = self._kit
+        self._check_names(
+            workflow_id=command.workflow_id,
+            type=command.type,
+            agent_id=command.agent_id,
+            step_id=command.step_id,
+            parent_id=command.parent_id,
+        )
         base = self._base(slot, is_head_enough=True)
         event = _event(command, base.head, kit)
-        record = encode_event(event, base.head.event_hash)
+        sealer = sealer_for(kit.vault, command.workflow_id)
+        record = write_event(sealer, event, base.head.event_hash)
         head = replace(base.head, event_seq=record.seq, event_hash=record.hash)
         audit = self._tell_event(event, record.hash) if is_told else ()
-        commit = Commit(slot.workflow_id, base.head, events=(record,), transitions=transitions, audit=audit)
+        commit = Commit(
+            slot.workflow_id,
+            base.head,
+            events=(record,),
+            transitions=transitions,
+            audit=audit,
+            expected_files=sealer.guard if sealer else {},
+        )
         told = replace(event, data=kit.registry.revive(event.data), hash=record.hash)
         return self._submit(slot, Ticket(commit, base.lineage, told, on_done), replace(base, head=head))
 
     def _pack(self, state: Mapping[str, Any] | None) -> bytes | None:
-        return None if state is None else self._kit.packer.pack(dict(state))
+        if state is None:
+            return None
+        data = self._kit.packer.pack(dict(state))
+        return data if self._kit.redactor is None else self._kit.redactor.packed(data, self._kit.packer)
+
+    def _promised(self, command: CreateCheckpoint, base: Base) -> frozenset[str]:
+        """Take no list on trust whose items were read back: secrets are hidden in those."""
+        return frozenset() if base.is_read_back and self._kit.redactor is not None else command.append_only
+
+    def _changes(self, base: Base, snapshot: Snapshot) -> list[Operation]:
+        """Find what changed since the base, as it is stored: without secrets."""
+        packer, redactor = self._kit.packer, self._kit.redactor
+        if redactor is None or base.snapshot is None:
+            return changes(base.snapshot, snapshot, packer)
+        if base.is_read_back:
+            # What is stored may have been hidden by other rules than today's, or not at all.
+            hidden = from_plain(redactor.tree(snapshot.plain(packer)), packer)
+            return changes(base.snapshot, hidden, packer)
+        ops = changes(base.snapshot, snapshot, packer)
+        return redactor.operations(ops, lambda path: snapshot.value_at(path, packer))[0] if ops else ops
+
+    def _check_names(self, **names: str | None) -> None:
+        if self._kit.redactor is not None:
+            self._kit.redactor.check_names(**names)
 
     def _base(self, slot: Slot, *, is_head_enough: bool = False) -> Base:
         """Answer what to build on, read from the store where it is not remembered or has failed."""
@@ -164,6 +229,8 @@ class Writer:
         if base is not None and base.sound and (is_head_enough or not base.is_stub):
             return base
         self._settle(slot)
+        if base is not None and not base.sound and self._kit.vault is not None:
+            self._kit.vault.look_again(slot.workflow_id)
         if is_head_enough:
             slot.base = Base(self._kit.store.head(slot.workflow_id), Lineage(), is_stub=True)
             return slot.base
@@ -205,7 +272,7 @@ class Writer:
         """Work out the next checkpoint; None if it would only repeat the last one."""
         if base.snapshot is None:
             return Drafting(self._kit, subject, base, snapshot, size_bytes).whole()
-        ops = changes(base.snapshot, snapshot, self._kit.packer)
+        ops = self._changes(base, snapshot)
         is_repeated = not ops and base.id is not None and subject.fingerprint == base.fingerprint
         if is_repeated and not subject.command.force:
             return None
@@ -245,7 +312,6 @@ class Writer:
             session_id=command.session_id,
             workflow_id=command.workflow_id,
             agent=command.agent_id,
-            correlation_id=draft.id.uuid,
             facts=facts,
         )
 
@@ -286,6 +352,7 @@ class Writer:
 
 def _event(command: AppendEvent, head: Head, kit: Kit) -> Event:
     """Make the event that follows a head, its data plain."""
+    plain = kit.packer.unpack(kit.packer.pack(dict(command.data)))
     return Event(
         seq=head.event_seq + 1,
         timestamp=kit.clock.now(),
@@ -295,6 +362,15 @@ def _event(command: AppendEvent, head: Head, kit: Kit) -> Event:
         step_id=command.step_id,
         parent_id=command.parent_id,
         cp_seq=command.cp_seq,
-        cost=command.cost,
-        data=kit.packer.unpack(kit.packer.pack(dict(command.data))),
+        cost=_hidden(command.cost, kit),
+        data=plain if kit.redactor is None else kit.redactor.tree(plain),
     )
+
+
+def _hidden(data: Any, kit: Kit) -> Any:
+    """Hide the secrets of plain data; what is not plain is left for whoever refuses it."""
+    if not data or kit.redactor is None:
+        return data
+    plain = kit.packer.unpack(kit.packer.pack(dict(data)))
+    hidden = kit.redactor.tree(plain)
+    return data if hidden is plain else hidden

@@ -62,3 +62,6 @@ class AuditRecord:
     data: bytes
     #: The payload as stored; empty if there is none.
     payload: bytes = b""
+    #: For stores that index them.
+    type: str = ""
+    workflow_id: str | None = None

@@ -16,7 +16,9 @@ CheckpointError
 |-- CheckpointReadError
 |   |-- CheckpointNotFoundError
 |   |-- CheckpointCorruptError
-|   |   `-- ChecksumMismatchError
+|   |   |-- ChecksumMismatchError
+|   |   `-- SealBrokenError
+|   |-- KeyDestroyedError
 |   |-- StoreNotFoundError
 |   `-- StoreLockedError
 |-- CheckpointRecoveryError
@@ -27,11 +29,14 @@ CheckpointError
 |-- CheckpointSchemaError
 |   |-- UnsupportedVersionError
 |   `-- MigrationFailedError
+|-- LegalHoldError
+|-- KeyUnavailableError
 |-- InvalidStateError
 |-- InvalidIdError (also a ValueError)
 `-- ConfigError (also a ValueError)
 
-Warnings, for what does not stop the work: StoreDamageWarning, StateSizeWarning, PromiseBrokenWarning.
+Warnings, for what does not stop the work: StoreDamageWarning, StateSizeWarning, PromiseBrokenWarning,
+RedactedStateWarning.
 """
 
 from __future__ import annotations
@@ -159,6 +164,18 @@ class ChecksumMismatchError(CheckpointCorruptError):
     code = "checksum_mismatch"
 
 
+class SealBrokenError(CheckpointCorruptError):
+    """Bytes of an encrypted store were not sealed with its keys for the place they stand in."""
+
+    code = "seal_broken"
+
+
+class KeyDestroyedError(CheckpointReadError):
+    """What is asked for was erased: the key that it was encrypted with is gone for good."""
+
+    code = "key_destroyed"
+
+
 class StoreNotFoundError(CheckpointReadError):
     """There is no store at the given place."""
 
@@ -219,6 +236,18 @@ class MigrationFailedError(CheckpointSchemaError):
     code = "migration_failed"
 
 
+class KeyUnavailableError(CheckpointError):
+    """The store is encrypted, and the key that opens it is not at hand."""
+
+    code = "key_unavailable"
+
+
+class LegalHoldError(CheckpointError):
+    """What should go has to stay: a legal hold covers it."""
+
+    code = "legal_hold"
+
+
 class InvalidStateError(CheckpointError):
     """A state, status or transition is not a legal one."""
 
@@ -247,6 +276,18 @@ class StateSizeWarning(UserWarning):
 
 class PromiseBrokenWarning(UserWarning):
     """A field declared append-only was changed in another way."""
+
+
+class RedactedStateWarning(UserWarning):
+    """A restored state lacks secrets that were never stored.
+
+    Attributes:
+        pointers: where a placeholder stands in place of one, as JSON pointers.
+    """
+
+    def __init__(self, message: str, pointers: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.pointers = pointers
 
 
 def all_codes() -> dict[str, type[CheckpointError]]:

@@ -25,7 +25,6 @@ _SHAPE: Mapping[str, tuple[type, ...]] = {
     "ts": _TEXT,
     "type": _TEXT,
     "wf": _TEXT,
-    "data": _OBJECT,
     "hash": _TEXT,
 }
 _OPTIONAL_SHAPE: Mapping[str, tuple[type, ...]] = {
@@ -34,6 +33,8 @@ _OPTIONAL_SHAPE: Mapping[str, tuple[type, ...]] = {
     "parent_id": _TEXT,
     "cp_seq": _NUMBER,
     "cost": _OBJECT,
+    "data": _OBJECT,
+    "sealed": _OBJECT,
 }
 
 
@@ -53,6 +54,10 @@ class Event:
     cost: Mapping[str, Any] | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
     hash: str = ""
+    #: What data and cost are encrypted to, as long as nobody opened it.
+    sealed: Mapping[str, Any] | None = None
+    #: Data and cost were erased: their key was destroyed.
+    erased: bool = False
 
 
 def chain_hash(previous_hash: str, unhashed: bytes) -> str:
@@ -105,7 +110,10 @@ def _line_fields(event: Event, written: str) -> dict[str, Any]:
         fields["cp_seq"] = event.cp_seq
     if event.cost is not None:
         fields["cost"] = dict(event.cost)
-    fields["data"] = dict(event.data)
+    if event.data or event.sealed is None:
+        fields["data"] = dict(event.data)
+    if event.sealed is not None:
+        fields["sealed"] = dict(event.sealed)
     fields["hash"] = ""
     return fields
 
@@ -138,6 +146,8 @@ def _event(fields: dict[str, Any], line: bytes) -> Event:
     for name, kinds in _OPTIONAL_SHAPE.items():
         if fields.get(name) is not None and type(fields[name]) not in kinds:
             raise _no_event(line, f"field {name!r} is of the wrong type")
+    if fields.get("data") is None and fields.get("sealed") is None:
+        raise _no_event(line, "field 'data' is missing or of the wrong type")
     return Event(
         seq=fields["seq"],
         timestamp=parse_timestamp(fields["ts"]),
@@ -148,8 +158,9 @@ def _event(fields: dict[str, Any], line: bytes) -> Event:
         parent_id=fields.get("parent_id"),
         cp_seq=fields.get("cp_seq"),
         cost=fields.get("cost"),
-        data=fields["data"],
+        data=fields.get("data") or {},
         hash=fields["hash"],
+        sealed=fields.get("sealed"),
     )
 
 

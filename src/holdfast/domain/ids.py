@@ -39,6 +39,9 @@ _HEX = re.compile(r"[0-9a-f]{4,32}")
 _UUID_PARTS = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
 
 
+_SHOWN_CHARS = 16
+
+
 def check_file_name(name: str) -> str:
     """Answer the name of a file of the store itself, if it is one.
 
@@ -162,7 +165,8 @@ def check_id(kind: str, text: str) -> str:
     if problem:
         raise InvalidIdError(
             f"the {kind} id {problem}",
-            place=ascii(text)[:80],
+            # Enough to know it by: what was given by mistake may be a secret.
+            place=ascii(text)[:_SHOWN_CHARS],
             hint=f"Use 1 to {MAX_ID_CHARS} printable characters.",
         )
     return text

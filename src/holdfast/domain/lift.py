@@ -12,11 +12,15 @@ from holdfast.domain.tree import TAG
 
 LIFT_THRESHOLD_BYTES = 16 * 1024
 
+Seal = Callable[[bytes], bytes]
 
-def lift(plain: Any, threshold_bytes: int = LIFT_THRESHOLD_BYTES) -> tuple[Any, dict[str, bytes]]:
+
+def lift(
+    plain: Any, threshold_bytes: int = LIFT_THRESHOLD_BYTES, seal: Seal | None = None
+) -> tuple[Any, dict[str, bytes]]:
     """Replace strings and bytes longer than the threshold by references; answer the tree and the blobs.
 
-    The given tree is not changed.
+    The given tree is not changed. With `seal` a blob holds what that makes of the value, and is named by it.
     """
     blobs: dict[str, bytes] = {}
 
@@ -24,8 +28,9 @@ def lift(plain: Any, threshold_bytes: int = LIFT_THRESHOLD_BYTES) -> tuple[Any, 
         data = _large(value, threshold_bytes)
         if data is None:
             return value
-        sha256 = hashlib.sha256(data).hexdigest()
-        blobs[sha256] = data
+        stored = data if seal is None else seal(data)
+        sha256 = hashlib.sha256(stored).hexdigest()
+        blobs[sha256] = stored
         kind = "str" if type(value) is str else "bytes"
         return {TAG: "blob", "kind": kind, "sha256": sha256, "len": len(data)}
 
@@ -33,7 +38,7 @@ def lift(plain: Any, threshold_bytes: int = LIFT_THRESHOLD_BYTES) -> tuple[Any, 
 
 
 def lift_ops(
-    ops: Iterable[Operation], threshold_bytes: int = LIFT_THRESHOLD_BYTES
+    ops: Iterable[Operation], threshold_bytes: int = LIFT_THRESHOLD_BYTES, seal: Seal | None = None
 ) -> tuple[list[Operation], dict[str, bytes]]:
     """Lift the values that operations carry; paths stay as they are."""
     blobs: dict[str, bytes] = {}
@@ -42,7 +47,7 @@ def lift_ops(
         op = dict(op)
         for member in ("value", "insert", "text"):
             if member in op:
-                op[member], found = lift(op[member], threshold_bytes)
+                op[member], found = lift(op[member], threshold_bytes, seal)
                 blobs.update(found)
         lifted.append(op)
     return lifted, blobs

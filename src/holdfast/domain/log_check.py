@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
+from holdfast.domain.audit_entry import TrailHead
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointError, ChecksumMismatchError
 from holdfast.domain.merkle import HASH_BYTES, leaf_hash
 from holdfast.domain.note import VerifierKey, Verify, parse_note, verify_signatures
@@ -60,6 +61,10 @@ class LogSource:
         heads: signed heads as they were given out.
         read_tile: gives the stored tiles, which are compared with the tree of the entries.
         read_payload: gives stored payloads, which are compared with the commitments.
+        tree_size, tree_root: how many entries the stored tiles say they were made for, and what they come to;
+            no root where that is not said.
+        trail_heads: where the sessions' own trails stood, before anything else was read.
+        faults: what whoever reads it found by itself; asked for when everything else was read.
     """
 
     leaves: Iterable[bytes | None]
@@ -67,6 +72,10 @@ class LogSource:
     heads: Iterable[bytes] = ()
     read_tile: TileReader | None = None
     read_payload: PayloadReader | None = None
+    tree_size: int = 0
+    tree_root: bytes = b""
+    trail_heads: Iterable[TrailHead] = ()
+    faults: Iterable[Fault] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +155,7 @@ class LogReport:
 
 
 @dataclass(frozen=True, slots=True)
-class _Mark:
+class Mark:
     """A head that the tree must have had at its size, and what follows if it had."""
 
     head: TreeHead
@@ -165,8 +174,9 @@ def verify_log(source: LogSource, trust: Trust) -> LogReport:
     """Check a whole log; nothing in it makes this raise, only what reads it can."""
     faults = Faults()
     marks = [*_read_heads(source.heads, trust, faults), *_read_pins(trust, faults)]
+    trail_heads = list(source.trail_heads)
     chains = ChainWalk(faults, source.read_payload)
-    tree = _TreeWalk(marks, source.read_tile, faults)
+    tree = _TreeWalk(marks, source, faults)
     anchored = max((mark.head.size for mark in marks if mark.anchors), default=0)
     index, since = 0, ""
     for index, line in enumerate(source.leaves, 1):
@@ -178,6 +188,9 @@ def verify_log(source: LogSource, trust: Trust) -> LogReport:
     for waiting, line in enumerate(source.waiting, 1):
         moment = chains.take(line, index + waiting - 1)
         since = since or moment
+    _compare_trails(trail_heads, chains, faults)
+    for fault in source.faults:
+        faults.add(fault)
     return _report(chains, tree, faults, _origin(trust, marks), waiting, since)
 
 
@@ -190,17 +203,32 @@ def _take(line: bytes | None, index: int, chains: ChainWalk, tree: _TreeWalk, fa
     return chains.take(line, index)
 
 
-def _read_heads(heads: Iterable[bytes], trust: Trust, faults: Faults) -> Iterable[_Mark]:
+def _compare_trails(trail_heads: list[TrailHead], chains: ChainWalk, faults: Faults) -> None:
+    """Find sessions whose own trail holds what is not in the tree."""
+    for head in trail_heads:
+        walked = chains.heads.get(head.session_id) or TrailHead(head.session_id)
+        if head.seq > walked.seq or (head.seq == walked.seq and head.hash != walked.hash):
+            problem = f"the trail of a session stands at entry {head.seq}, and the log at {walked.seq}"
+            place = f"session {ascii(head.session_id)[:80]}"
+            faults.add(Fault(Kind.ENTRY, problem, place, None, head.session_id, walked.seq + 1))
+
+
+def _read_heads(heads: Iterable[bytes], trust: Trust, faults: Faults) -> Iterable[Mark]:
     for number, data in enumerate(heads, 1):
         place = f"signed head {number}"
         try:
-            yield _mark(data, place, trust)
+            yield read_mark(data, place, trust)
         except CheckpointError as fault:
             faults.add(Fault(Kind.HEAD, fault.message, f"{place}, {fault.place}" if fault.place else place))
 
 
-def _mark(data: bytes, place: str, trust: Trust) -> _Mark:
-    """Read a signed head and see who signed it."""
+def read_mark(data: bytes, place: str, trust: Trust) -> Mark:
+    """Read a signed head and see who signed it.
+
+    Raises:
+        CheckpointCorruptError: if it is none, or that of another log.
+        ChecksumMismatchError: if the log's key did not sign it.
+    """
     note = parse_note(data)
     head = parse_head(note.text)
     if trust.origins and head.origin not in trust.origins:
@@ -214,14 +242,14 @@ def _mark(data: bytes, place: str, trust: Trust) -> _Mark:
     # A witness that goes by two names is one witness.
     witnesses = {key.public_key for key in signers.intersection(trust.witness_keys)}
     is_witnessed = bool(trust.witness_keys) and len(witnesses) >= max(1, trust.quorum)
-    return _Mark(head, f"{place}, of size {head.size}", Kind.HEAD, is_signed, is_witnessed)
+    return Mark(head, f"{place}, of size {head.size}", Kind.HEAD, is_signed, is_witnessed)
 
 
-def _read_pins(trust: Trust, faults: Faults) -> Iterable[_Mark]:
+def _read_pins(trust: Trust, faults: Faults) -> Iterable[Mark]:
     for pin in trust.pins:
         place = f"pinned head of size {pin.size}"
         if pin.origin in trust.origins:
-            yield _Mark(pin, place, Kind.PIN)
+            yield Mark(pin, place, Kind.PIN)
         else:
             faults.add(Fault(Kind.PIN, f"it is of another log, {ascii(pin.origin)[:80]}", place))
 
@@ -229,12 +257,14 @@ def _read_pins(trust: Trust, faults: Faults) -> Iterable[_Mark]:
 class _TreeWalk:
     """Builds the tree from the entries, and compares it with stored tiles and with heads on the way."""
 
-    def __init__(self, marks: Iterable[_Mark], read: TileReader | None, faults: Faults) -> None:
+    def __init__(self, marks: Iterable[Mark], source: LogSource, faults: Faults) -> None:
         self.edge = TreeEdge()
-        self.fitting: list[_Mark] = []
+        self.fitting: list[Mark] = []
         self.tiles = self.missing_tiles = 0
         self._marks = sorted(marks, key=lambda mark: mark.head.size, reverse=True)
-        self._read = read
+        self._read = source.read_tile
+        self._tree_size = source.tree_size
+        self._tree_root = source.tree_root
         self._faults = faults
         self._batch: list[bytes] = []
         self._good_size = 0
@@ -249,8 +279,11 @@ class _TreeWalk:
     def finish(self) -> None:
         """Compare what is left, once there are no more leaves."""
         self._flush()
+        missing = self.edge.size
+        if missing < self._tree_size:
+            problem = f"the log ends before: its tiles were made for {self._tree_size} entries"
+            self._faults.add(Fault(Kind.TILE, problem, f"leaf {missing}", missing))
         for mark in reversed(self._marks):
-            missing = self.edge.size
             problem = f"the log ends before: entries {missing} to {mark.head.size - 1} are not there"
             self._faults.add(Fault(mark.kind, problem, mark.place, missing))
 
@@ -262,11 +295,16 @@ class _TreeWalk:
         size = self.edge.size
         while self._marks and self._marks[-1].head.size <= size:
             self._compare_root(self._marks.pop())
-        self._wanted = WIDTH - size % WIDTH
-        if self._marks:
-            self._wanted = min(self._wanted, self._marks[-1].head.size - size)
+        if size == self._tree_size and self._tree_root:
+            if self._tree_root != self.edge.root():
+                problem = "the tiles were made for other entries"
+                self._faults.add(Fault(Kind.TILE, problem, f"tree of size {size}"))
+            self._tree_root = b""
+        # Partial tiles are stored for one size only: that has to be met exactly.
+        stops = [mark.head.size for mark in self._marks[-1:]] + [self._tree_size]
+        self._wanted = min([WIDTH - size % WIDTH, *(stop - size for stop in stops if stop > size)])
 
-    def _compare_root(self, mark: _Mark) -> None:
+    def _compare_root(self, mark: Mark) -> None:
         if self.edge.root() == mark.head.root:
             self.fitting.append(mark)
             self._good_size = self.edge.size
@@ -294,7 +332,7 @@ def _tile_fault(tile: Tile, data: bytes, stored: bytes) -> Fault:
     return Fault(Kind.TILE, "an entry and its tile do not fit", place, tile.index * WIDTH + at)
 
 
-def _origin(trust: Trust, marks: list[_Mark]) -> str:
+def _origin(trust: Trust, marks: list[Mark]) -> str:
     return next(iter([*sorted(trust.origins), *(mark.head.origin for mark in marks)]), "")
 
 
@@ -328,9 +366,9 @@ def _report(
     )
 
 
-def _level(fitting: list[_Mark], faults: Faults) -> Level:
+def _level(fitting: list[Mark], faults: Faults) -> Level:
     """Name the highest level at which nothing is wrong."""
-    if faults.has(Kind.ENTRY, Kind.PAYLOAD, Kind.TILE):
+    if faults.has(Kind.ENTRY, Kind.PAYLOAD, Kind.TILE, Kind.FILE):
         return Level.NONE
     if faults.has(Kind.HEAD):
         return Level.CHAIN

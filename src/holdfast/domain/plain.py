@@ -7,6 +7,7 @@ Everything else is an object with the key `$hf`, see the format page.
 from __future__ import annotations
 
 import base64
+import copy
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
@@ -26,6 +27,7 @@ from holdfast.domain.errors import (
     UnsupportedVersionError,
 )
 from holdfast.domain.kinds import Kind, custom, kind_of
+from holdfast.domain.personal import Erased, People, Personal, revive_personal, tag_personal
 from holdfast.domain.tree import TAG, copy_tree
 
 LoadBlob = Callable[[str], bytes]
@@ -53,6 +55,13 @@ class TypeRegistry:
     def __init__(self) -> None:
         self._writers: dict[type, Callable[[Any], Tagged]] = dict(_WRITERS)
         self._kinds: dict[str, tuple[type, Kind]] = {}
+        self._people: People | None = None
+
+    def of_people(self, people: People) -> TypeRegistry:
+        """Answer this registry, whatever is added to it later included, for a store that keeps `Personal`."""
+        twin = copy.copy(self)
+        twin._people = people
+        return twin
 
     @overload
     def register(
@@ -96,6 +105,8 @@ class TypeRegistry:
         kind = type(value)
         if kind is set or kind is frozenset:
             return {TAG: kind.__name__, "v": sorted(value, key=pack or self._pack)}
+        if kind is Personal or kind is Erased:
+            return tag_personal(value, self._people, pack or self._pack)
         writer = self._writers.get(kind)
         if writer is None:
             raise UnsupportedTypeError(
@@ -136,7 +147,7 @@ class TypeRegistry:
 
     def _add(self, cls: type, name: str | None, encode: Any, decode: Any) -> type:
         name = name or cls.__name__
-        if cls in _WRITERS or cls in _SCALARS or cls in (dict, list, set, frozenset):
+        if cls in _WRITERS or cls in _SCALARS or cls in (dict, list, set, frozenset, Personal, Erased):
             raise ConfigError(f"{cls.__name__} is stored by Holdfast itself and cannot be registered")
         kind = custom(encode, decode) if encode and decode else kind_of(cls)
         if kind is None or bool(encode) != bool(decode):
@@ -165,6 +176,8 @@ class TypeRegistry:
                 return self._revive_registered(value["t"], value)
             if what == "blob":
                 return read_blob(value, load_blob)
+            if what == "personal":
+                return revive_personal(value, self._people, lambda v: self.revive(msgpack.unpack(v)))
             reader = _READERS.get(what)
             if reader:
                 return reader(value)

@@ -192,3 +192,5 @@ class Removal:
     blobs: tuple[str, ...] = ()
     #: Committed together with the removal.
     audit: tuple[AuditEntry, ...] = ()
+    #: Nothing may be left to find: events go line by line, and journals keep no copy once this is settled.
+    erases: bool = False

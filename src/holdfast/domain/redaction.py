@@ -9,10 +9,10 @@ from typing import Any
 from holdfast.domain import delta, msgpack, user_patterns
 from holdfast.domain.catalogue import Compile
 from holdfast.domain.delta import Operation
-from holdfast.domain.placeholders import Placeholders
+from holdfast.domain.placeholders import Key, Placeholders
 from holdfast.domain.secret_keys import AT_ROOT, Around, SecretKeys, below
 from holdfast.domain.secret_text import SecretText
-from holdfast.domain.secret_tree import Path, SecretTree
+from holdfast.domain.secret_tree import BETWEEN, Path, SecretTree
 from holdfast.domain.tree import TAG, copy_tree
 
 #: Gives the value at a path of the new state, as a plain tree.
@@ -41,11 +41,12 @@ class Rules:
 class Redactor:
     """Hides secrets. What was hidden once is never hidden again, so it may be applied any number of times."""
 
-    def __init__(self, key: bytes, compile: Compile, rules: Rules | None = None) -> None:
+    def __init__(self, key: Key, compile: Compile, rules: Rules | None = None) -> None:
         """Prepare for a key and rules.
 
         Args:
-            key: 16 random bytes or more; equal secrets get equal placeholders under one key.
+            key: 16 random bytes or more; equal secrets get equal placeholders under one key. Or what gives
+                them when the first secret is met.
             compile: the engine.
             rules: what the user adds and allows.
 
@@ -81,12 +82,36 @@ class Redactor:
             stored: gives the tree that the operations change as it is stored, if it was read back: what
                 only sets a placeholder anew is then left out. Asked only if something was hidden.
         """
+        ops = list(ops)
+        if not self._is_anchored and self._are_harmless(ops, grown):
+            return ops, []
         work = _Operations(self._text, self._keys, self._tree, grown, is_anchored=self._is_anchored)
         hidden = [work.hide(op) for op in ops]
         changed = [op for op in hidden if op is not None]
         if stored is not None and work.paths:
             changed = _effective(changed, stored())
         return changed, work.paths
+
+    def _are_harmless(self, ops: Sequence[Operation], grown: Grown) -> bool:
+        """Tell in one search that operations carry no secret, as most do not; False settles nothing."""
+        texts: list[str] = []
+        before: list[str] = []
+        for op in ops:
+            path = op["path"]
+            if not all(map(self._keys.is_plain, path)):
+                return False
+            if op["op"] == "append":
+                whole = grown(path)
+                texts.append(whole)
+                before.append(whole[: len(whole) - len(op["text"])])
+            elif op["op"] != "delete":
+                found = self._tree.texts(op["value"] if op["op"] == "set" else op["insert"])
+                if found is None:
+                    return False
+                texts += found
+        # What a string was before it has grown is clean if the string is, but may have been base64 then.
+        is_encoded = any(map(self._text.is_encoded, texts + before))
+        return not is_encoded and self._text.is_clean(BETWEEN.join(texts))
 
 
 class _Operations:

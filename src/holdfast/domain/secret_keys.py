@@ -23,6 +23,8 @@ class Key(NamedTuple):
     is_properties: bool
     #: A step into a tagged object, which says nothing.
     is_tag_member: bool
+    #: It tells nothing at all about its value.
+    is_plain: bool
 
 
 class Around(NamedTuple):
@@ -66,6 +68,13 @@ class SecretKeys:
         """Tell what is known about a key."""
         return self._known.get(key) or self._learn(key)
 
+    def is_plain(self, step: str | int) -> bool:
+        """Tell whether a step of a path holds no secret and tells nothing about the value."""
+        if isinstance(step, int):
+            return True
+        known = self.known(step)
+        return known.is_plain and known.text == step
+
     def path(self, path: Sequence[str | int]) -> list[str | int]:
         """Give a path without the secrets in its keys."""
         return [self.known(step).text if isinstance(step, str) else step for step in path]
@@ -79,6 +88,14 @@ class SecretKeys:
         squashed = squash(name)
         kind = None if squashed in self._allowed else self._names.get(squashed) or secret_kind(name)
         is_tag_member = key in ("v", "private")
-        known = Key(hidden, kind, "logprob" in squashed, squashed == "properties", is_tag_member)
+        tells = kind is not None or "logprob" in squashed or squashed == "properties" or is_tag_member
+        known = Key(
+            hidden,
+            kind,
+            "logprob" in squashed,
+            squashed == "properties",
+            is_tag_member,
+            is_plain=not tells,
+        )
         self._known[key] = known
         return known

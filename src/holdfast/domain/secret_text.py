@@ -77,7 +77,7 @@ class SecretText:
 
     def is_encoded(self, text: str) -> bool:
         """Tell whether a text may be the base64 of a text as a whole."""
-        if len(text) > _ENCODED_CHARS_MAX or not _ENCODED.match(text):
+        if len(text) > _ENCODED_CHARS_MAX or not _ENCODED.match(text, 0, _PROBE_CHARS):
             return False
         return _decoded(text[:_PROBE_CHARS]) != "" and _ENCODED.fullmatch(text) is not None
 

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from holdfast.domain.placeholders import steps
+from holdfast.domain.placeholders import steps, unwrapped
 from holdfast.domain.secret_keys import AT_ROOT, Around, SecretKeys, below
 from holdfast.domain.secret_names import COUNTED
 from holdfast.domain.secret_text import SecretText
@@ -19,7 +19,7 @@ _Link = tuple[Any, Any] | None
 #: Texts are looked at together, about so many letters at once.
 _GROUP_CHARS = 16 * 1024
 #: Between texts; no secret holds it.
-_BETWEEN = "\x00"
+BETWEEN = "\x00"
 #: Tagged objects that hold other values, and those that hold a text.
 _OPEN_TAGS = frozenset({"obj", "tuple", "set", "frozenset", "map", "dict"})
 _TEXT_TAGS = frozenset({"path", "posixpath", "windowspath"})
@@ -62,13 +62,21 @@ class SecretTree:
         paths += [path + self._shown(link, shift) for link in walk.renames]
         return _rebuilt(tree, hidden, walk.renames, self._keys), paths
 
+    def texts(self, tree: Any) -> list[str] | None:
+        """Give the texts of a tree under no telling key; None if a key inside hides something."""
+        if type(tree) is str:
+            return [tree]
+        walk = _Walk(self._text, self._keys)
+        walk.run(tree, AT_ROOT, is_pairs=False)
+        return None if walk.swaps or walk.renames else [item.text for item in walk.texts]
+
     def _shown(self, link: _Link, shift: int) -> Path:
         found = self._keys.path(steps(link))
         return [found[0] + shift, *found[1:]] if found and type(found[0]) is int else found
 
     def _by_pattern(self, texts: list[_Text]) -> Iterator[tuple[_Link, Any]]:
         for group in _grouped(texts):
-            is_clean = self._is_joined and self._text.is_clean(_BETWEEN.join(item.text for item in group))
+            is_clean = self._is_joined and self._text.is_clean(BETWEEN.join(item.text for item in group))
             for link, text, form in group:
                 if is_clean and not self._text.is_encoded(text):
                     continue
@@ -147,7 +155,7 @@ class _Walk:
             # A secret by its name goes with its tag: a placeholder is a text.
             self._leaf(value, link if around.kind else (link, "v"), around, "str")
         elif what == "str" and type(value) is str:
-            self._leaf(_unwrapped(value), link, around, "tagged")
+            self._leaf(unwrapped(value), link, around, "tagged")
         elif what != "blob":
             self._number(value, link, around)
 
@@ -176,14 +184,6 @@ def _grouped(texts: list[_Text]) -> Iterator[list[_Text]]:
         size += len(item.text)
     if group:
         yield group
-
-
-def _unwrapped(stored: str) -> str:
-    """Read a text with lone surrogates as it is stored."""
-    try:
-        return base64.b64decode(stored, validate=True).decode("utf-8", "surrogatepass")
-    except ValueError:
-        return stored
 
 
 def _stored(text: str, form: str) -> Any:

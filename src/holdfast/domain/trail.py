@@ -2,9 +2,9 @@
 
 One line, exactly as stored, its newline included, is one leaf of the store's Merkle tree:
 
-    {"id":"AE-000002","seq":2,"ts":"…","type":"AGENT_DECISION","session":"s-1","workflow":"WF-1","agent":"planner",
-     "actor":"…","outcome":"success","correlation":"…","prev_hash":"sha256:…","hash":"sha256:…",
-     "data":{"cp_seq":1,"payload":"sha256:…"}}
+    {"id":"AE-000002","seq":2,"ts":"…","type":"AGENT_DECISION","session":"s-1","workflow":"WF-1",
+     "agent":"planner","actor":"…","outcome":"success","correlation":"…","prev_hash":"sha256:…",
+     "hash":"sha256:…","data":{"cp_seq":1,"payload":"sha256:…"}}
 
 `hash` is the SHA-256 of the line with the value of `hash` empty; `prev_hash` is inside, so that it chains.
 `seq` counts the entries of a session without a gap. Fields without a value are left out.
@@ -40,6 +40,7 @@ from holdfast.domain.ids import GENESIS
 from holdfast.domain.payload import commitment
 from holdfast.domain.tiles import ENTRY_BYTES_MAX
 from holdfast.domain.time import timestamp_text
+from holdfast.domain.usual_line import read_usual
 
 FACTS_MAX = 16
 FACT_CHARS_MAX = 512
@@ -49,6 +50,8 @@ _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _TYPE = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _FACT_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _CLAIM = re.compile(rb'\{"id":"(?P<id>[ !#-\[\]-~]{1,255})","seq":(?P<seq>[0-9]{1,18}),')
+#: Nowhere inside a text: there a quote has a backslash before it.
+_SESSION = re.compile(rb'"session":("(?:[^"\\]|\\.)*")')
 #: The one spelling of a time; whether there is such a day, the calendar tells.
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}\.[0-9]{6}Z")
 _HASH_START = b',"hash":"'
@@ -167,6 +170,12 @@ def read_fields(line: bytes) -> dict[str, Any]:
         raise ChecksumMismatchError(
             "an audit entry is not the one that was committed", place=place_of(line), hint=_HINT
         )
+    usual = read_usual(line)
+    return _read_exactly(line, line[start:end].decode()) if usual is None else usual
+
+
+def _read_exactly(line: bytes, checked_hash: str) -> dict[str, Any]:
+    """Read a line field by field; the hash that was checked must be the one that readers see."""
     try:
         # A key that stands twice would let two readers see two entries in one line.
         fields = plainjson.loads(line, strict=True)
@@ -174,7 +183,7 @@ def read_fields(line: bytes) -> dict[str, Any]:
         raise _no_entry(line, "it is not JSON") from None
     if type(fields) is not dict or line.find(b"\n") != len(line) - 1:
         raise _no_entry(line, "it is not one object on one line")
-    if fields.get("hash") != line[start:end].decode():
+    if fields.get("hash") != checked_hash:
         raise _no_entry(line, "the hash that was checked is not the one that readers see")
     problem = _shape_problem(fields)
     if problem:
@@ -210,6 +219,23 @@ def place_of(line: bytes) -> str:
     return f"audit entry {claim['seq'].decode()} ({claim['id'].decode()})"
 
 
+def claimed_id(line: bytes) -> str:
+    """Give the id that a line claims, also a bad one; empty if its first bytes claim none."""
+    claim = _CLAIM.match(line)
+    return claim["id"].decode() if claim else ""
+
+
+def session_of(line: bytes) -> str:
+    """Give the session that a line says it belongs to, without checking it; empty if it says none."""
+    found = _SESSION.search(line)
+    if found is None:
+        return ""
+    try:
+        return str(plainjson.loads(found[1]))
+    except CheckpointError:
+        return ""
+
+
 def _named(entry: AuditEntry) -> tuple[tuple[str, str | None], ...]:
     return (
         ("workflow", entry.workflow_id),
@@ -243,7 +269,8 @@ def _record(fields: dict[str, Any], head: TrailHead, payload: bytes) -> AuditRec
             place=head.session_id,
             hint="Put what is long into the payload.",
         )
-    return AuditRecord(fields["id"], head_after(fields), line, payload)
+    head = head_after(fields)
+    return AuditRecord(fields["id"], head, line, payload, fields["type"], fields.get("workflow"))
 
 
 def _check_facts(facts: Mapping[str, int | str]) -> None:

@@ -31,6 +31,8 @@ class Kind(StrEnum):
     TILE = "tile"
     HEAD = "head"
     PIN = "pin"
+    #: A file of an export that is a view of the rest.
+    FILE = "file"
 
 
 _KINDS = tuple(Kind)

@@ -1,0 +1,135 @@
+"""Verification of one session by itself: its chain, and a proof for each entry that it is in the log.
+
+Who gets one session of a log sees none of the others, and can still check that what is shown is all of this
+session up to its last entry, and that the log was signed with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from holdfast.domain.errors import CheckpointCorruptError, CheckpointError
+from holdfast.domain.log_check import Level, LogReport, Mark, Trust, read_mark
+from holdfast.domain.merkle import EMPTY_ROOT, leaf_hash, verify_inclusion
+from holdfast.domain.tlogproof import parse_tlog_proof
+from holdfast.domain.trail_check import ChainWalk, Fault, Faults, Kind, PayloadReader
+from holdfast.domain.treehead import TreeHead
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEvidence:
+    """One session as it was exported.
+
+    Attributes:
+        session_id: which.
+        lines: its lines, from the first.
+        checkpoint: the signed head; empty if there is none.
+        proofs: the proof of each line, in order; None where there is none.
+        read_payload: gives payloads, where those are to be checked, too.
+        faults: what whoever reads it found by itself; asked for last.
+    """
+
+    session_id: str
+    lines: Iterable[bytes]
+    checkpoint: bytes = b""
+    proofs: Iterable[bytes | None] = ()
+    read_payload: PayloadReader | None = None
+    faults: Iterable[Fault] = ()
+
+
+def verify_evidence(evidence: SessionEvidence, trust: Trust) -> LogReport:
+    """Check a session; nothing in it makes this raise, only what reads it can."""
+    faults = Faults()
+    mark = _read_checkpoint(evidence.checkpoint, trust, faults)
+    walk = ChainWalk(faults, evidence.read_payload)
+    proofs = iter(evidence.proofs)
+    last, proven, since, index = -1, 0, "", -1
+    for index, line in enumerate(evidence.lines):
+        moment = walk.take(line, index, evidence.session_id)
+        proof = next(proofs, None)
+        if proof is None or mark is None:
+            since = since or moment
+            continue
+        try:
+            last = _prove(proof, line, last, evidence.checkpoint, mark.head)
+            proven += 1
+        except CheckpointError as fault:
+            place = f"proof of line {index + 1}"
+            faults.add(Fault(Kind.HEAD, fault.message, place, index, evidence.session_id, index + 1))
+    for found in (*_pin_faults(mark, trust), *evidence.faults):
+        faults.add(found)
+    return _report(walk, mark, faults, trust, proven, index + 1 - proven, since)
+
+
+def _read_checkpoint(checkpoint: bytes, trust: Trust, faults: Faults) -> Mark | None:
+    if not checkpoint:
+        return None
+    try:
+        return read_mark(checkpoint, "signed head", trust)
+    except CheckpointError as fault:
+        faults.add(Fault(Kind.HEAD, fault.message, "signed head"))
+        return None
+
+
+def _prove(data: bytes, line: bytes, last: int, checkpoint: bytes, head: TreeHead) -> int:
+    """Check the proof of a line; answer its place in the tree."""
+    proof = parse_tlog_proof(data)
+    if proof.checkpoint != checkpoint:
+        raise CheckpointCorruptError("a proof is for another head than the one beside it")
+    if proof.index <= last:
+        raise CheckpointCorruptError("the entries of a session are not in their order in the log")
+    verify_inclusion(leaf_hash(line), proof.index, head.size, proof.hashes, head.root)
+    return proof.index
+
+
+def _pin_faults(mark: Mark | None, trust: Trust) -> Iterator[Fault]:
+    """Compare with pins as far as one head can be: one of the same size must be the same."""
+    for pin in trust.pins:
+        place = f"pinned head of size {pin.size}"
+        if mark is None:
+            yield Fault(Kind.PIN, "there is no head to compare it with", place)
+        elif pin.size > mark.head.size:
+            yield Fault(Kind.PIN, f"the log was cut: its head has the size {mark.head.size}", place)
+        elif pin.size == mark.head.size and pin != mark.head:
+            yield Fault(Kind.PIN, "the signed head of that size is another one", place)
+
+
+def _report(
+    walk: ChainWalk, mark: Mark | None, faults: Faults, trust: Trust, proven: int, tail: int, since: str
+) -> LogReport:
+    head = mark.head if mark else TreeHead("", 0, EMPTY_ROOT)
+    is_pinned = mark is not None and mark.head in trust.pins
+    return LogReport(
+        level=_level(mark, faults, proven, is_pinned=is_pinned),
+        head=head,
+        entries=walk.entries,
+        sessions=len(walk.heads),
+        open_sessions=sum(not head.closed for head in walk.heads.values()),
+        signed_size=head.size if mark and mark.is_signed else 0,
+        pinned_size=head.size if is_pinned else 0,
+        witnessed_size=head.size if mark and mark.is_witnessed else 0,
+        waiting=0,
+        tail=tail,
+        tail_since=since,
+        heads=1 if mark else 0,
+        tiles=0,
+        missing_tiles=0,
+        clock_steps=walk.clock_steps,
+        payloads=walk.payloads,
+        erased=walk.erased,
+        fault_count=faults.counts.total(),
+        faults=faults.kept(),
+    )
+
+
+def _level(mark: Mark | None, faults: Faults, proven: int, *, is_pinned: bool) -> Level:
+    if faults.has(Kind.ENTRY, Kind.PAYLOAD, Kind.FILE):
+        return Level.NONE
+    if faults.has(Kind.HEAD) or mark is None or not proven or not mark.is_signed:
+        return Level.CHAIN
+    if faults.has(Kind.PIN):
+        return Level.SIGNED
+    if mark.is_witnessed:
+        return Level.WITNESSED
+    return Level.PINNED if is_pinned else Level.SIGNED
