@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import chat, commits, restores, stores, trail, writers
+from benchmarks import chat, commits, encryption, restores, stores, trail, writers
 from benchmarks.measure import Row, machine
 
 RESULTS = Path("build/bench/results.json")
@@ -18,6 +18,8 @@ PARTS = {
     "restores": restores,
     "stores": stores,
     "trail": trail,
+    "redaction": redaction,
+    "encryption": encryption,
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from holdfast.adapters.redaction import engine
 from holdfast.domain.candidates import CandidateScanner
 from holdfast.domain.catalogue import EXPRESSION
 from holdfast.domain.errors import ConfigError
+from holdfast.domain.redaction import Redactor, Rules
 from tests.canaries import CANARIES
 
 pieces = st.sampled_from([canary.text for canary in CANARIES]) | st.text(max_size=8) | st.text(
@@ -61,3 +63,54 @@ def test_an_unknown_engine_is_refused() -> None:
 def test_a_pattern_that_re2_does_not_take_is_refused() -> None:
     with pytest.raises(ConfigError, match="re2 does not take"):
         engine("re2")("(?=a)")
+
+
+def rules_in(folder: Path, text: str) -> Rules:
+    path = folder / "patterns.toml"
+    path.write_text(text, encoding="utf-8")
+    return redaction.read_rules(str(path))
+
+
+def test_a_file_says_what_else_is_hidden_and_what_is_not(tmp_path: Path) -> None:
+    rules = rules_in(
+        tmp_path,
+        "keys = ['home_address']\nallowed_keys = ['session_token']\nallowed_values = ['changeme']\n"
+        "[patterns]\nemployee = 'EMP-[0-9]{6}'\n",
+    )
+    redactor = Redactor(b"k" * 16, engine(), rules)
+    tree = {"homeAddress": "Main St 1", "session_token": "abc", "password": "changeme", "who": "EMP-123456"}
+    hidden, paths = redactor.tree(tree)
+    assert paths == [["homeAddress"], ["who"]]
+    assert hidden["who"].startswith("[REDACTED:employee:")
+    assert rules_in(tmp_path, "") == Rules()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "key = ['x']",
+        "keys = 'x'",
+        "keys = [1]",
+        "patterns = ['x']",
+        "[patterns]\na = 1",
+        "[patterns]\na = '('",
+        "[patterns]\na = '(?=x)'",
+        "[patterns]\n'!' = 'x'",
+        "keys = ['']",
+        "no toml",
+    ],
+)
+def test_a_file_that_says_anything_else_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError):
+        rules_in(tmp_path, text)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read") as caught:
+        redaction.read_rules(str(tmp_path / "none.toml"))
+    assert caught.value.place.endswith("none.toml")
+
+
+def test_patterns_are_compiled_once_in_a_process() -> None:
+    assert engine("re2")(EXPRESSION) is RE2
+    assert engine("re")(EXPRESSION) is RE

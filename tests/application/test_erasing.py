@@ -94,6 +94,15 @@ def test_not_one_byte_of_what_was_erased_is_left_on_the_disk(url: str, tmp_path:
     assert found(tmp_path) == []
 
 
+def test_a_workflow_without_decisions_leaves_no_byte_either(url: str, tmp_path: Path) -> None:
+    with open_store(url) as service:
+        service.create_checkpoint("W", {"said": MARK})
+        service.create_checkpoint("W", {"said": MARK * 2})
+        service.append_event("W", "SAID", {"words": MARK})
+        service.erasure.workflow("W", reason="request 17")
+        assert found(tmp_path) == []
+
+
 def found(folder: Path) -> list[str]:
     files = [path for path in folder.rglob("*") if path.is_file()]
     return [path.name for path in files if MARK.encode() in path.read_bytes()]

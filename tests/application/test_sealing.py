@@ -491,9 +491,22 @@ def test_a_writer_whose_key_was_destroyed_meanwhile_writes_nothing_with_it():
         assert opened.append_event("W", "TOLD", {"n": 2}).data == {"n": 2}
         assert opened.create_checkpoint("W", {"n": 3}).sequence == 2
         assert latest(opened, "W") == {"n": 3}
-        assert [event.erased for event in opened.events("W")] == [False, False]
+        assert [event.erased for event in opened.events("W")] == [False, False, False]
         with pytest.raises(KeyDestroyedError):
             opened.restore_checkpoint("W@1")
+
+
+def test_a_writer_who_notices_later_that_its_key_was_destroyed_begins_with_a_complete_state():
+    store = encrypted_store()
+    with service(store) as opened:
+        opened.create_checkpoint("W", {"n": 1, "more": [1, 2, 3]})
+        destroy(store, "workflow:W")
+        vault_of(opened).look_again("W")
+        assert opened.create_checkpoint("W", {"n": 1, "more": [1, 2, 3]}).sequence == 2
+        assert opened.create_checkpoint("W", {"n": 2, "more": [1, 2, 3]}).sequence == 3
+        assert opened.restore_checkpoint("W@2").context == {"n": 1, "more": [1, 2, 3]}
+        assert latest(opened, "W") == {"n": 2, "more": [1, 2, 3]}
+    assert restored(store).context == {"n": 2, "more": [1, 2, 3]}
 
 
 def test_a_keyframe_that_is_owed_does_not_bring_back_what_was_erased():

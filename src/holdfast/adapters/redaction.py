@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
+from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+from holdfast.domain import user_patterns
 from holdfast.domain.catalogue import EXPRESSION, Compile, Match, Scanner
 from holdfast.domain.errors import ConfigError
+from holdfast.domain.redaction import Rules
 
 NAMES = ("auto", "re2", "re")
 #: With its usual 8 MiB re2 gives up its fast way on texts that look like many credentials at once.
@@ -32,6 +37,43 @@ def engine(name: str = "auto") -> Compile:
     return _compile_re2 if has_re2 and name != "re" else _compile_re
 
 
+def read_rules(path: str) -> Rules:
+    """Read what a user hides and allows beside what is hidden anyway: a TOML file.
+
+    Raises:
+        ConfigError: it cannot be read, or says what cannot be done.
+    """
+    try:
+        given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as fault:
+        raise ConfigError(f"the patterns for redaction cannot be read ({fault})", place=path) from fault
+    patterns = given.pop("patterns", {})
+    lists = {name: given.pop(name, []) for name in _LISTS}
+    if given or not _is_table(patterns) or not all(map(_is_list, lists.values())):
+        raise ConfigError(
+            "the file says what redaction does not know",
+            place=path,
+            hint=f"It may have a table of texts, patterns, and lists of texts: {', '.join(_LISTS)}.",
+        )
+    for name in (*patterns, *lists["keys"]):
+        user_patterns.kind_name(name)
+    user_patterns.combine(patterns)
+    return Rules(patterns, **{name: frozenset(items) for name, items in lists.items()})
+
+
+_LISTS = ("keys", "allowed_keys", "allowed_values")
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+# Stores of one process search for the same, and preparing that takes longer than opening them.
+@lru_cache(maxsize=16)
 def _compile_re2(expression: str) -> Scanner:
     re2 = import_module("re2")
     try:
@@ -41,6 +83,7 @@ def _compile_re2(expression: str) -> Scanner:
         raise ConfigError(f"re2 does not take the pattern ({why})") from fault
 
 
+@lru_cache(maxsize=16)
 def _compile_re(expression: str) -> Scanner:
     # Takes some time to prepare, which nobody waits for who has re2.
     from holdfast.domain.candidates import CandidateScanner

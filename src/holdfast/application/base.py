@@ -47,6 +47,8 @@ class Base:
     checkpoint_event_seq: int = 0
     #: Size that a warning was last given for.
     warned_bytes: int = 0
+    #: Key that the last checkpoint is sealed with; empty where nothing is sealed.
+    key_id: str = ""
     #: Only the head is known: enough for an event, not for a checkpoint.
     is_stub: bool = False
 

@@ -13,6 +13,7 @@ from holdfast.application.sealing import sealer_for, write_event
 from holdfast.application.snapshot import Snapshot
 from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES, SCHEMA_VERSION
 from holdfast.domain.delta import Operation
+from holdfast.domain.errors import CheckpointConflictError
 from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.keyframe import delta_weight, needs_keyframe
@@ -73,7 +74,17 @@ class Drafting:
         self._timestamp = self._event.timestamp
 
     def change(self, ops: Sequence[Operation]) -> Draft:
-        """Record what changed since the base."""
+        """Record what changed since the base.
+
+        Raises:
+            CheckpointConflictError: the key of the base was destroyed just now.
+        """
+        if self._sealer is not None and self._sealer.key_id != self._base.key_id:
+            raise CheckpointConflictError(
+                "the key of the last checkpoint was destroyed",
+                place=self._asked.workflow_id,
+                hint="Call again: the next checkpoint is a complete one.",
+            )
         body, blobs = self._body(ops)
         data, checksum = self._record(body, self._base.head.sequence, blobs)
         weight = self._base.weight + delta_weight(len(data))
@@ -187,9 +198,7 @@ class Drafting:
     def _commit(self, record: Record, keyframe: Keyframe | None, blobs: dict[str, bytes]) -> Commit:
         workflow_id, head = self._asked.workflow_id, self._base.head
         guard = self._sealer.guard if self._sealer else {}
-        return Commit(
-            workflow_id, head, record, keyframe, (self._event,), blobs=blobs, expected_files=guard
-        )
+        return Commit(workflow_id, head, record, keyframe, (self._event,), blobs=blobs, expected_files=guard)
 
     def _draft(
         self, commit: Commit, group: int, keyframe_bytes: int, weight: int, due: Caption | None = None
@@ -218,6 +227,7 @@ class Drafting:
             weight=weight,
             checkpoint_event_seq=self._event.seq,
             warned_bytes=self._base.warned_bytes,
+            key_id=self._sealer.key_id if self._sealer else "",
         )
         return Draft(checkpoint_id, commit, base, due)
 

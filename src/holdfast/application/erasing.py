@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from holdfast.application.holding import Holds
+from holdfast.application.import_erasure import without_payloads
 from holdfast.application.keyring import Destruction, Keyring
 from holdfast.application.kit import Kit
 from holdfast.application.retain import Plan, plan_erasure
@@ -112,12 +113,14 @@ class Eraser:
             removed = self._writer.remove(workflow_id, self._planning(workflow_id), told)
             freed_bytes += removed.freed_bytes
             payloads += self._payloads(workflow_id)
-        counts: dict[str, int | str] = {"workflows": len(workflow_ids), "payloads": len(payloads)}
+        imported, count = without_payloads(self._kit.store, workflow_ids)
+        count += len(payloads)
+        counts: dict[str, int | str] = {"workflows": len(workflow_ids), "payloads": count}
         told = self._trail.told(AuditType.DATA_ERASED, facts={**facts, **counts})
-        self._trail.commit(told, declared or {}, erased=tuple(payloads))
+        self._trail.commit(told, {**(declared or {}), **imported}, erased=tuple(payloads))
         # Journals and free pages must not keep what was erased.
         self._kit.store.settle()
-        return ErasureResult(tuple(workflow_ids), kept, len(payloads), 0, freed_bytes)
+        return ErasureResult(tuple(workflow_ids), kept, count, 0, freed_bytes)
 
     def _destroy(
         self,

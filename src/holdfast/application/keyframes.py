@@ -99,7 +99,6 @@ def lift_stored(
     lifted, blobs = lift(tree, threshold_bytes, sealer.blob if sealer else None)
     stored = {sha256 for sha256 in blobs if is_stored(sha256)}
 
-
     def load(sha256: str) -> bytes:
         return blobs[sha256] if sealer is None else sealer.vault.open_blob(blobs[sha256], sha256)
 

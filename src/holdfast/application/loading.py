@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.application.base import Base
@@ -48,10 +48,13 @@ def load_base(kit: Kit, workflow_id: str) -> Loaded:
             "the workflow changed while it was read", place=workflow_id, hint="Call again."
         )
     last = entries[-1]
+    # Asked before: if the state can be opened afterwards, it was with this key.
+    key_id = kit.vault.sealer(workflow_id).key_id if kit.vault is not None else ""
     snapshot = _snapshot(kit, workflow_id, last)
     if snapshot is None:
         return Loaded(Base(head, Lineage(), checkpoint_event_seq=last.event_seq))
-    return _resume(kit, workflow_id, head, entries, snapshot)
+    loaded = _resume(kit, workflow_id, head, entries, snapshot)
+    return replace(loaded, base=replace(loaded.base, key_id=key_id))
 
 
 def _snapshot(kit: Kit, workflow_id: str, last: Entry) -> Snapshot | None:
@@ -119,9 +122,7 @@ def _packed(plain: Any, packer: Packer) -> bytes | None:
     return None if plain is None else packer.pack(Plain(plain))
 
 
-def record_fields(
-    store: Store, workflow_id: str, entry: Entry, vault: Vault | None = None
-) -> dict[str, Any]:
+def record_fields(store: Store, workflow_id: str, entry: Entry, vault: Vault | None = None) -> dict[str, Any]:
     """Read the fields of one record, verified against its entry; without a vault those in the clear."""
     [opened] = read_chain(store, workflow_id, entry.sequence, entry.sequence)
     if opened.checksum != entry.checksum:

@@ -145,7 +145,11 @@ def unsealed(
     """
     if vault is None:
         for record in opened:
-            if b'"alg":' in record.line and "key" in (read_fields([record])[0].get("payload") or ()):
+            if (
+                record.payload
+                and b'"alg":' in record.line
+                and "key" in (read_fields([record])[0].get("payload") or ())
+            ):
                 raise keyless(workflow_id)
         return opened
     answers = []

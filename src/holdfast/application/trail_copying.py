@@ -33,6 +33,11 @@ _ORIGINAL = {name: path for path, name in _RENAMED.items()}
 _BATCH_BYTES = 512 * 1024
 
 
+def stored_name(path: str) -> str:
+    """Name a file of an export as the files of a store may be named."""
+    return _RENAMED.get(path, path)
+
+
 @dataclass(frozen=True, slots=True)
 class TrailCopy:
     """A trail that was taken along, or would be.
@@ -154,7 +159,7 @@ class _Arrival:
 
     def _take(self, path: str, data: bytes) -> str:
         """Take a file in, unless it is there; answer its name in the store."""
-        name = self._folder + _RENAMED.get(path, path)
+        name = self._folder + stored_name(path)
         there = self._target.file(name)
         if there == data:
             return name

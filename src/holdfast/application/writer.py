@@ -240,6 +240,11 @@ class Writer:
             self._housekeeper.owe(loaded.owed)
         return loaded.base
 
+    def _is_rekeyed(self, workflow_id: str, base: Base) -> bool:
+        """Tell whether the key of the last checkpoint was destroyed: nothing can be built on that one."""
+        vault = self._kit.vault
+        return vault is not None and vault.sealer(workflow_id).key_id != base.key_id
+
     def _check_expected(self, command: CreateCheckpoint, slot: Slot, base: Base) -> None:
         expected = command.expected_sequence
         if expected is not None and expected != base.head.sequence:
@@ -270,7 +275,7 @@ class Writer:
 
     def _draft(self, subject: Subject, base: Base, snapshot: Snapshot, size_bytes: int) -> Draft | None:
         """Work out the next checkpoint; None if it would only repeat the last one."""
-        if base.snapshot is None:
+        if base.snapshot is None or self._is_rekeyed(subject.command.workflow_id, base):
             return Drafting(self._kit, subject, base, snapshot, size_bytes).whole()
         ops = self._changes(base, snapshot)
         is_repeated = not ops and base.id is not None and subject.fingerprint == base.fingerprint

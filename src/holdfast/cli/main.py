@@ -119,12 +119,9 @@ def _report_unexpected(argv: list[str], error: Exception) -> int:
 
 def _without_secrets(text: str) -> str:
     """Hide secrets in what nobody looked at before it came here."""
-    from secrets import token_bytes
+    from holdfast.bootstrap import without_any_secret
 
-    from holdfast.adapters.redaction import engine
-    from holdfast.domain.redaction import Redactor
-
-    return Redactor(token_bytes(16), engine()).text(text)
+    return without_any_secret(text)
 
 
 def _show_warning(
