@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.application.aio import AsyncCheckpointService
     from holdfast.application.service import CheckpointService
+    from holdfast.application.trailing import correlate
     from holdfast.bootstrap import open, open_async
     from holdfast.config import Config
     from holdfast.domain.checkpoint import CheckpointMeta, CheckpointStatus, CheckpointType
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     )
     from holdfast.domain.event import Event
     from holdfast.domain.ids import CheckpointID
+    from holdfast.domain.personal import Erased, Personal
     from holdfast.domain.plain import TypeRegistry
     from holdfast.domain.record import Lease
     from holdfast.domain.retention import RetentionPolicy
@@ -47,16 +49,19 @@ __all__ = [
     "CheckpointType",
     "CheckpointWriteError",
     "Config",
+    "Erased",
     "Event",
     "Lease",
     "LeaseHeldError",
     "LeaseLostError",
     "NoValidCheckpointError",
+    "Personal",
     "RetentionPolicy",
     "TypeRegistry",
     "UnsupportedTypeError",
     "WorkflowState",
     "__version__",
+    "correlate",
     "open",
     "open_async",
 ]
@@ -66,6 +71,7 @@ __version__ = "0.1.0"
 _ROOMS = {
     "holdfast.application.aio": ("AsyncCheckpointService",),
     "holdfast.application.service": ("CheckpointService",),
+    "holdfast.application.trailing": ("correlate",),
     "holdfast.bootstrap": ("open", "open_async"),
     "holdfast.config": ("Config",),
     "holdfast.domain.checkpoint": ("CheckpointMeta", "CheckpointStatus", "CheckpointType"),
@@ -83,6 +89,7 @@ _ROOMS = {
     ),
     "holdfast.domain.event": ("Event",),
     "holdfast.domain.ids": ("CheckpointID",),
+    "holdfast.domain.personal": ("Erased", "Personal"),
     "holdfast.domain.plain": ("TypeRegistry",),
     "holdfast.domain.record": ("Lease",),
     "holdfast.domain.retention": ("RetentionPolicy",),

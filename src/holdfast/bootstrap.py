@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from holdfast.adapters.crypto.keystore import KeyFolder
 from holdfast.adapters.formats import for_mode
 from holdfast.adapters.packer import OrmsgpackPacker
+from holdfast.adapters.redactors import passing_redactor, redactor_maker
 from holdfast.adapters.system import RandomIds, SystemClock, login_name
 from holdfast.application.aio import AsyncCheckpointService
 from holdfast.application.kit import Kit
 from holdfast.application.log_redaction import RedactingFilter
-from holdfast.application.redacting import LOGS, Build, HidingPeople, StoreRedactor
+from holdfast.application.redacting import LOGS, HidingPeople, StoreRedactor
 from holdfast.application.revealing import Resolver
 from holdfast.application.sealing import Vault
 from holdfast.application.service import CheckpointService
@@ -33,8 +34,6 @@ from holdfast.ports import Cipher, Clock, IdSource, KeySource, Store
 if TYPE_CHECKING:
     from holdfast.adapters.witness import WitnessServer
     from holdfast.application.witnessing import Answer, Witness
-    from holdfast.domain.placeholders import Key
-    from holdfast.domain.redaction import Redactor
 
 #: A scheme has two letters at least: `C:\\...` is a path.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(.*)", re.DOTALL)
@@ -132,7 +131,8 @@ def build_kit(
 ) -> Kit:
     """Put together what the use cases work with."""
     types = registry or TypeRegistry()
-    vault, redactor = _vault(store, config), _redactor(store, config)
+    vault = _vault(store, config)
+    redactor = _redactor(store, config, vault)
     if vault is not None and redactor is not None:
         types = types.of_people(HidingPeople(vault, redactor, OrmsgpackPacker(types)))
     elif vault is not None:
@@ -200,34 +200,19 @@ def new_key_file(path: str) -> None:
     key_sources.new_key_file(Path(path))
 
 
-def _redactor(store: Store, config: Config) -> StoreRedactor | None:
+def without_any_secret(text: str) -> str:
+    """Hide the secrets of a text that goes to no store."""
+    return passing_redactor().text(text)
+
+
+def _redactor(store: Store, config: Config, vault: Vault | None) -> StoreRedactor | None:
     """Answer what hides secrets before they come to a store, and let it look after our logs too."""
     if not config.redact:
         return None
-    build = _redactor_build(config)
+    build = redactor_maker(config.redact_engine, config.redact_patterns)
     if LOGS.begin(build):
         logging.getLogger("holdfast").addFilter(RedactingFilter(LOGS))
-    return StoreRedactor(store, build)
-
-
-def _redactor_build(config: Config) -> Build:
-    """Say how a redactor is made; wrong settings are found now, the patterns are compiled later."""
-    if config.redact_engine != "auto" or config.redact_patterns is not None:
-        from holdfast.adapters.redaction import engine, read_rules
-
-        engine(config.redact_engine)
-        rules = read_rules(config.redact_patterns) if config.redact_patterns is not None else None
-    else:
-        rules = None
-
-    def build(key: Key) -> Redactor:
-        # Takes a tenth of a second, which nobody should wait for who only looks.
-        from holdfast.adapters.redaction import engine
-        from holdfast.domain.redaction import Redactor
-
-        return Redactor(key, engine(config.redact_engine), rules)
-
-    return build
+    return StoreRedactor(store, build, vault)
 
 
 def open(

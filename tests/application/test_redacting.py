@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
+from holdfast.adapters.crypto.cipher import Xaes256Gcm
 from holdfast.adapters.memory import MemoryStore
 from holdfast.adapters.packer import OrmsgpackPacker
 from holdfast.adapters.redaction import engine
+from holdfast.application.keyring import Keyring
 from holdfast.application.redacting import KEY_BYTES, KEY_FILE, HidingPeople, LogRedactor, StoreRedactor
+from holdfast.application.sealing import Vault
 from holdfast.domain.errors import (
     CheckpointWriteError,
     InvalidIdError,
@@ -26,6 +29,7 @@ from holdfast.domain.record import NO_WORKFLOW, Commit, Head
 from holdfast.domain.redaction import Redactor
 from tests.application.services import make_kit, make_service
 from tests.canaries import TOKENS
+from tests.encrypted import OLD_KEY, encrypted_store, keyring
 
 SECRET = TOKENS[0].secret
 PACKER = OrmsgpackPacker(TypeRegistry())
@@ -181,3 +185,14 @@ def test_opening_a_store_and_reading_it_does_not_wait_for_patterns() -> None:
         "assert not {'re2', 'holdfast.domain.redaction', 'holdfast.domain.catalogue'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_in_an_encrypted_store_the_key_is_sealed_and_the_same_for_all() -> None:
+    store = encrypted_store()
+    vaults = [Vault(keyring(store, OLD_KEY)) for _ in range(2)]
+    first, second = (StoreRedactor(store, build, vault).text(SECRET) for vault in vaults)
+    assert first == second != SECRET
+    assert len(store.file(KEY_FILE) or b"") > KEY_BYTES
+    locked = StoreRedactor(store, build, Vault(Keyring(store, Xaes256Gcm(), [])))
+    assert is_placeholder(locked.text(SECRET))
+    assert locked.text(SECRET) != first

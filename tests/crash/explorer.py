@@ -17,6 +17,7 @@ from holdfast.domain.errors import StoreDamageWarning, StoreNotFoundError
 from tests.crash.ledger import Ledger, Seen, differences, see_all
 from tests.crash.simulated_disk import Endless, SimulatedDisk
 from tests.crash.simulated_machine import Machine, choices
+from tests.crash.trail_ledger import Told, see_trails
 from tests.crash.workload import Workload, open_on
 
 
@@ -109,7 +110,7 @@ class Explorer:
             for again in images(machine, self._rng, 3):
                 self.counts["states during recovery"] += 1
                 found.extend(guarded(partial(recovery_problems, again, self.workload.ledger)))
-                if see_all(open_on(SimulatedDisk(again))) != expected:
+                if everything(open_on(SimulatedDisk(again))) != expected:
                     found.append(f"recovery cut after {operation!r} ended differently")
             machine.on_operation = cut_again
 
@@ -153,12 +154,16 @@ def guarded(look: Callable[[], list[str]]) -> list[str]:
         return [f"{error!r} at {' < '.join(f'{call.name}:{call.lineno}' for call in reversed(calls))}"]
 
 
-def recovered(machine: Machine) -> dict[str, Seen]:
+def recovered(machine: Machine) -> tuple[dict[str, Seen], Told]:
     """Recover, look at everything, die."""
     disk = SimulatedDisk(machine)
-    found = see_all(open_on(disk))
+    found = everything(open_on(disk))
     disk.kill()
     return found
+
+
+def everything(store: FilesystemStore) -> tuple[dict[str, Seen], Told]:
+    return see_all(store), see_trails(store)
 
 
 def read_only_problems(image: Machine, ledger: Ledger) -> list[str]:
@@ -178,7 +183,7 @@ def read_only_problems(image: Machine, ledger: Ledger) -> list[str]:
 
 def recovery_problems(image: Machine, ledger: Ledger) -> list[str]:
     disk = SimulatedDisk(image)
-    found = differences(open_on(disk), ledger)
+    found = differences(open_on(disk), ledger, recovered=True)
     disk.kill()
     return found
 

@@ -11,6 +11,7 @@ from typing import Any
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.domain.errors import CheckpointError
 from holdfast.domain.record import (
+    NO_WORKFLOW,
     Commit,
     Entry,
     EventRecord,
@@ -21,6 +22,15 @@ from holdfast.domain.record import (
     Transition,
 )
 from holdfast.domain.record import Record as CheckpointRecord
+from tests.crash.trail_ledger import (
+    Told,
+    chain_problems,
+    content_problems,
+    gone,
+    keys_of,
+    see_trails,
+    traces,
+)
 
 #: Length of a hash with its kind, and of what ends a line after it.
 _SEAL_BYTES = len("sha256:") + 64 + len('"}\n')
@@ -114,7 +124,8 @@ class Ledger:
         return [attempt for attempt in self.attempts if attempt.workflow_id == workflow_id]
 
     def workflows(self) -> list[str]:
-        return list(dict.fromkeys(attempt.workflow_id for attempt in self.attempts))
+        names = dict.fromkeys(attempt.workflow_id for attempt in self.attempts)
+        return [name for name in names if name != NO_WORKFLOW]
 
 
 @dataclass(frozen=True)
@@ -142,23 +153,32 @@ def see_all(store: FilesystemStore) -> dict[str, Seen]:
     return {workflow_id: see(store, workflow_id) for workflow_id in sorted(store.workflows())}
 
 
-def differences(store: FilesystemStore, ledger: Ledger) -> list[str]:
-    """Everything in which a store breaks its word; empty if it keeps it."""
-    found: list[str] = []
+def differences(store: FilesystemStore, ledger: Ledger, *, recovered: bool = False) -> list[str]:
+    """Everything in which a store breaks its word; empty if it keeps it.
+
+    Once it was recovered, nothing may be left of what was erased, also if nobody was told that it was.
+    """
     try:
-        seen = see_all(store)
+        seen, told = see_all(store), see_trails(store)
+        found = list(chain_problems(store, told))
     except CheckpointError as error:
         return [f"cannot read: {error!r}"]
     known = set(ledger.workflows())
     found += [f"invented workflow {name}" for name in seen if name not in known]
     for workflow_id in ledger.workflows():
-        told = seen.get(workflow_id) or Seen(Head(), (), {}, {}, (), {})
-        found += [f"{workflow_id}: {text}" for text in _compare(told, ledger.of(workflow_id))]
+        there = seen.get(workflow_id) or Seen(Head(), (), {}, {}, (), {})
+        found += [f"{workflow_id}: {text}" for text in _compare(there, ledger.of(workflow_id), told)]
+    for attempt in ledger.of(NO_WORKFLOW):
+        assert isinstance(attempt.what, Commit)
+        found += _all_or_nothing(attempt, list(_told_parts(told, attempt.what)))
+    found += content_problems(told, [attempt.what for attempt in ledger.attempts])
+    done = [attempt.what for attempt in ledger.attempts if attempt.acknowledged or recovered]
+    found += traces(store._disk, gone(told, done))
     found += [f"check: {finding}" for finding in store.check()]
     return found
 
 
-def _compare(seen: Seen, attempts: list[Attempt]) -> Iterator[str]:
+def _compare(seen: Seen, attempts: list[Attempt], told: Told) -> Iterator[str]:
     yield from _verify_chains(seen)
     removals = [(a, a.what) for a in attempts if isinstance(a.what, Removal)]
     done = [removal for _, removal in removals if any(_removed_parts(seen, removal))]
@@ -167,7 +187,8 @@ def _compare(seen: Seen, attempts: list[Attempt]) -> Iterator[str]:
     present: list[Commit] = []
     for attempt in attempts:
         if isinstance(attempt.what, Commit):
-            there = list(_parts(seen, attempt.what, removed, events_through))
+            parts = _parts(seen, attempt.what, removed, events_through)
+            there = [*parts, *_told_parts(told, attempt.what)]
             yield from _all_or_nothing(attempt, there)
             # Where a removal left nothing to look at, the answer to the caller decides.
             if all(there) and (there or attempt.acknowledged):
@@ -175,11 +196,16 @@ def _compare(seen: Seen, attempts: list[Attempt]) -> Iterator[str]:
     yield from _heads(seen, present)
     yield from _statuses(seen, present)
     for attempt, removal in removals:
-        yield from _all_or_nothing(attempt, list(_removed_parts(seen, removal)))
+        there = [*_removed_parts(seen, removal), *_told_parts(told, removal)]
+        yield from _all_or_nothing(attempt, there)
     dropped = {group for _, removal in removals for group in removal.groups}
     for attempt in attempts:
         if isinstance(attempt.what, Keyframe) and attempt.what.entry.sequence not in dropped:
             yield from _keyframe_there(seen, attempt, attempt.what)
+
+
+def _told_parts(told: Told, what: Commit | Removal) -> Iterator[bool]:
+    return (key in told.seqs for key in keys_of(what.audit))
 
 
 def _all_or_nothing(attempt: Attempt, there: list[bool]) -> Iterator[str]:

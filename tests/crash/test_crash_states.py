@@ -9,6 +9,8 @@ from holdfast.adapters.filesystem.apply import Applier
 from holdfast.adapters.filesystem.frame import Frame
 from holdfast.adapters.filesystem.journal import Journal
 from holdfast.adapters.filesystem.ring import Ring
+from holdfast.adapters.filesystem.trail_draft import TrailDraft
+from holdfast.adapters.filesystem.trails import Trails
 from tests.crash.evidence import keep
 from tests.crash.explorer import Explorer
 
@@ -72,6 +74,23 @@ def test_it_goes_red_when_the_settled_point_is_not_synced(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(Ring, "settle", settle_lightly)
     assert violations(samples=40, first_operation=250) != []
+
+
+def test_it_goes_red_when_an_entry_gets_no_place_in_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TrailDraft, "_append_places", lambda self, lines: None)
+    assert any("where they are not" in text for text in violations())
+
+
+def test_it_goes_red_when_a_session_that_another_wrote_is_not_read_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Trails, "follow", lambda self, folder: None)
+    assert any("audit entry" in text for text in violations(first_operation=60))
+
+
+def test_it_goes_red_when_the_journal_keeps_what_was_erased(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Ring, "wipe", lambda self, settled, end: None)
+    assert any("is left in journal" in text for text in violations(first_operation=140))
 
 
 def test_it_goes_red_when_a_commit_is_acknowledged_before_its_sync(

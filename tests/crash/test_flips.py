@@ -18,11 +18,13 @@ from holdfast.adapters.filesystem.frame import Frame
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.domain.errors import CheckpointError, StoreDamageWarning
 from holdfast.domain.record import Head, Removal
+from holdfast.domain.trail import read_fields
 from tests.campaign import Part
 from tests.crash.evidence import keep
 from tests.crash.ledger import Seen, is_sealed, see_all, sha256
 from tests.crash.simulated_disk import SimulatedDisk
 from tests.crash.simulated_machine import Folder, Inode, Machine
+from tests.crash.trail_ledger import Told, see_trails
 from tests.crash.workload import Workload, open_on
 
 T = TypeVar("T")
@@ -42,7 +44,7 @@ def small_store(*, settled: bool) -> Machine:
     w.put_keyframe("A", "WF-one", 2, b'{"state": 2}\n' * 3)
     w.commit("A", w.draft("A", "WF-one", group=2, day=1))
     w.status("A", "WF-one", 2, "failed")
-    w.store("A").settle()
+    w.erase_one("A")
     w.commit("A", w.draft("A", "WF-one", group=2, day=1))
     w.commit("A", w.draft("A", "WF-two"))
     w.remove("A", "WF-one", Removal((1,)))
@@ -51,9 +53,9 @@ def small_store(*, settled: bool) -> Machine:
     return machine.copy()
 
 
-def recovered(machine: Machine) -> dict[str, Seen]:
-    disk = SimulatedDisk(machine.copy())
-    return see_all(open_on(disk))
+def recovered(machine: Machine) -> tuple[dict[str, Seen], Told]:
+    store = open_on(SimulatedDisk(machine.copy()))
+    return see_all(store), see_trails(store)
 
 
 def inode_at(machine: Machine, path: str) -> Inode:
@@ -79,6 +81,7 @@ class Look:
     """Reads everything, one piece at a time, and compares it with the truth."""
 
     truth: dict[str, Seen]
+    trails: Told
     told: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
@@ -99,6 +102,8 @@ class Look:
             self._records(store, workflow_id, seen)
             self._events(store, workflow_id, seen)
             self._whole_files(store, workflow_id, seen)
+        self._trails(store)
+        self._payloads(store)
         self.told += self.ask(lambda: [str(finding) for finding in store.check()]) or []
 
     def _listing(self, store: FilesystemStore, workflow_id: str, seen: Seen) -> None:
@@ -141,6 +146,35 @@ class Look:
         fits = any(is_sealed(line, before) for before in hashes)
         (self.wrong if fits else self.told).append(f"event line {line[:40]!r}")
 
+    def _trails(self, store: FilesystemStore) -> None:
+        names = self.ask(lambda: sorted(store.sessions()))
+        if names is not None and names != sorted(self.trails.trails):
+            self.missing.append(f"sessions {names}")
+        for name, truth in self.trails.trails.items():
+            self._entries(self.ask(partial(one_trail, store, name)), truth, name)
+        self._entries(self.ask(lambda: tuple(store.leaves())), self.trails.leaves, "leaves")
+
+    def _entries(self, lines: tuple[bytes, ...] | None, truth: tuple[bytes, ...], what: str) -> None:
+        """A line that nobody wrote must not carry its own hash."""
+        if lines is None or lines == truth:
+            return
+        self.missing.append(f"{what}: {len(lines)} of {len(truth)} entries")
+        for line in set(lines).difference(truth):
+            try:
+                read_fields(line)
+                self.wrong.append(f"{what}: {line[:40]!r}")
+            except CheckpointError as error:
+                self.told.append(repr(error))
+
+    def _payloads(self, store: FilesystemStore) -> None:
+        """A payload is compared with the commitment of its entry; one that is missing counts as erased."""
+        for (name, seq), truth in self.trails.payloads.items():
+            data = self.ask(partial(store.payload, name, seq))
+            if data is None and truth is not None:
+                self.missing.append(f"{name}: payload {seq}")
+            elif data is not None and data != truth:
+                self.told.append(f"{name}: payload {seq} is not what its entry commits to")
+
     def _whole_files(self, store: FilesystemStore, workflow_id: str, seen: Seen) -> None:
         for sequence, truth in seen.keyframes.items():
             data = self.ask(partial(store.keyframe, workflow_id, sequence))
@@ -152,9 +186,9 @@ class Look:
                 self.wrong.append(f"blob {name}")
 
 
-def problems(machine: Machine, truth: dict[str, Seen], *, read_only: bool) -> list[str]:
+def problems(machine: Machine, truth: tuple[dict[str, Seen], Told], *, read_only: bool) -> list[str]:
     """What is wrong with how a damaged store answers."""
-    look = Look(truth)
+    look = Look(*truth)
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
@@ -169,6 +203,10 @@ def problems(machine: Machine, truth: dict[str, Seen], *, read_only: bool) -> li
     if look.wrong:
         return look.wrong
     return [] if look.told else [f"nobody told: {text}" for text in look.missing]
+
+
+def one_trail(store: FilesystemStore, session_id: str) -> tuple[bytes, ...]:
+    return tuple(store.trail(session_id))
 
 
 def one_record(store: FilesystemStore, workflow_id: str, sequence: int) -> bytes:
@@ -288,7 +326,26 @@ def test_it_goes_red_without_the_sums_of_manifest_lines(monkeypatch: pytest.Monk
     assert any(harms(machine, random.Random(1).sample(cases, 1000), Counter()))
 
 
-@pytest.mark.parametrize("name", ["manifest.jsonl", "events_2026-01-11.jsonl"])
+def test_it_goes_red_when_nobody_compares_trails_with_the_order_of_leaves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine = small_store(settled=True)
+    cases = [c for c in cuts(machine) if c[0].endswith("order.txt") and c[1] == "cut at 0"]
+    monkeypatch.setattr("holdfast.adapters.filesystem.store.check_trail", lambda files, trails: iter(()))
+    assert any(harms(machine, cases, Counter()))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "manifest.jsonl",
+        "events_2026-01-11.jsonl",
+        "trail.jsonl",
+        "payloads.jsonl",
+        "order.txt",
+        "sessions.jsonl",
+    ],
+)
 def test_a_file_that_became_empty_is_told(name: str) -> None:
     machine = small_store(settled=True)
     empty = [c for c in cuts(machine) if c[0].endswith(name) and c[1] == "cut at 0"]

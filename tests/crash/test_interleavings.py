@@ -35,6 +35,8 @@ def look_between_all_operations(watched: Callable[[Workload, Machine], Filesyste
 
     def look(operation: str) -> None:
         machine.on_operation = None
+        # Each look reads everything: what must come to an end is one of them.
+        machine.steps = 0
         try:
             found.extend(f"after {operation}: {text}" for text in differences(reader, w.ledger))
         except WouldBlock as blocked:

@@ -150,7 +150,7 @@ def test_frames_that_dead_writers_never_synced_do_not_hold_the_ring_for_ever() -
     for number in range(3):
         name = f"dead-{number}"
         w.store(name)
-        killed_before_sync(w, name, "WF-dead", pad=RING_BYTES // 8)
+        killed_before_sync(w, name, "WF-dead", pad=RING_BYTES // 9)
     for _ in range(20):
         assert attempt(w, "B", "WF-one")
     for image in images(machine, random.Random(4), 20):

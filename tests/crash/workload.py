@@ -9,8 +9,9 @@ from typing import Any
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.domain.errors import CheckpointConflictError, CheckpointError, CheckpointNotFoundError
-from holdfast.domain.record import Commit, Head, Removal, Transition
+from holdfast.domain.record import NO_WORKFLOW, Commit, Head, Removal, Transition
 from tests.crash.ledger import DAYS, Attempt, Ledger, make_event, make_keyframe, make_record, sha256
+from tests.crash.trail_ledger import KEY, SHARED, told
 
 RING_BYTES = 16 * 1024
 
@@ -35,6 +36,8 @@ class Workload:
     errors: list[CheckpointError] = field(default_factory=list)
     #: Makes every commit different from every other.
     drafts: int = 0
+    #: Whether checkpoints are told in the trail; frames are shorter where they are not.
+    tells: bool = True
 
     def run(self) -> None:
         for step in SCRIPT:
@@ -86,7 +89,8 @@ class Workload:
             head, workflow_id, f"uuid-{number}", stamp, group, blobs=refers, pad=str(number) * pad
         )
         frame = make_keyframe(record.entry.sequence, keyframe) if keyframe is not None else None
-        return Commit(workflow_id, expected, record, frame, tuple(made), (), blobs or {}, needs)
+        audit = (told(f"s-{name}", number, payload=True), told(SHARED, number)) if self.tells else ()
+        return Commit(workflow_id, expected, record, frame, tuple(made), (), blobs or {}, needs, audit=audit)
 
     def commit(self, name: str, *commits: Commit) -> list[Exception | None]:
         attempts = [self.ledger.attempt(commit.workflow_id, commit) for commit in commits]
@@ -101,7 +105,20 @@ class Workload:
         data = {"status": status, "retry_count": 1, "pinned": False, "attempt": number}
         event = make_event(head, workflow_id, f"{DAYS[0]}T11:00:00.000000Z", data, cp_seq=sequence)
         transition = Transition(sequence, status, 1)
-        self.commit(name, Commit(workflow_id, head, None, None, (event,), (transition,)))
+        audit = (told(SHARED, number),)
+        self.commit(name, Commit(workflow_id, head, None, None, (event,), (transition,), audit=audit))
+
+    def concern_the_store(self, name: str, **parts: Any) -> None:
+        """Commit something that belongs to no workflow."""
+        audit = (told(f"s-{name}", self.next_number()),)
+        self.commit(name, Commit(NO_WORKFLOW, Head(), audit=audit, **parts))
+
+    def erase_one(self, name: str) -> None:
+        """Take the last payload that this process told of away for ever."""
+        session_id = f"s-{name}"
+        last = self.store(name).trail_head(session_id).seq
+        kept = [n for n in range(1, last + 1) if self.store(name).payload(session_id, n) is not None]
+        self.concern_the_store(name, erased=tuple((session_id, seq) for seq in kept[-1:]))
 
     def put_keyframe(self, name: str, workflow_id: str, sequence: int, data: bytes) -> None:
         keyframe = make_keyframe(sequence, data)
@@ -113,6 +130,7 @@ class Workload:
 
     def remove(self, name: str, workflow_id: str, removal: Removal) -> None:
         known = {entry.sequence for entry in self.store(name).entries(workflow_id)}
+        removal = replace(removal, audit=(told(SHARED, self.next_number()),))
         if set(removal.sequences) <= known:
             attempt = self.ledger.attempt(workflow_id, removal)
             self.store(name).remove(workflow_id, removal)
@@ -182,6 +200,23 @@ def _the_next_group(w: Workload) -> None:
     w.commit("B", w.draft("B", "WF-one", group=5, day=1, pad=200))
 
 
+def _files_of_the_store(w: Workload) -> None:
+    w.concern_the_store("A", files={"audit/log/checkpoint": b"head 1", "audit/log/tile/0/000.p/9": b"tile"})
+    believed: dict[str, bytes | None] = {"audit/log/checkpoint": b"head 1", "keys/a.json": None}
+    changed: dict[str, bytes | None] = {"audit/log/checkpoint": b"head 2", "keys/a.json": KEY}
+    w.concern_the_store("B", files=changed, expected_files=believed)
+    w.concern_the_store("A", files=changed, expected_files=believed)
+
+
+def _an_erasure(w: Workload) -> None:
+    w.erase_one("A")
+
+
+def _a_key_destroyed_and_an_erasure_after_settling(w: Workload) -> None:
+    w.concern_the_store("B", files={"keys/a.json": None, "audit/log/tile/0/000.p/9": None})
+    w.erase_one("B")
+
+
 def _settled_by_b(w: Workload) -> None:
     w.store("B").settle()
 
@@ -226,10 +261,13 @@ SCRIPT: list[Callable[[Workload], None]] = [
     _a_loser,
     _a_keyframe_in_the_background,
     _the_next_group,
+    _files_of_the_store,
+    _an_erasure,
     _settled_by_b,
     _enough_to_wrap,
     _a_blob_too_large_for_the_journal,
     _pruned,
+    _a_key_destroyed_and_an_erasure_after_settling,
     _after_the_prune,
     _closed_and_opened_again,
     _closed,

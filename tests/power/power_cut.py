@@ -26,9 +26,8 @@ from typing import Any
 
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.store import FilesystemStore
-from tests.process import commits
 from tests.process.child import Report, start
-from tests.process.children import Plan, write_until_killed
+from tests.process.children import Plan, check_store, write_until_killed
 from tests.process.commits import Acknowledged
 
 ROOT = Path(__file__).parent.parent.parent
@@ -49,7 +48,7 @@ MAKE = {
 PLANS: tuple[tuple[dict[str, Any], ...], ...] = (
     ({},),
     ({"workflows": ("WF-0", "WF-1", "WF-2", "WF-3")},),
-    ({"workflows": ("WF-0", "WF-1"), "keyframes": True, "prunes": True},),
+    ({"workflows": ("WF-0", "WF-1"), "keyframes": True, "prunes": True, "erases": True},),
     ({"workflows": ("WF-0",)}, {"workflows": ("WF-1", "WF-2")}),
 )
 CUTS_PER_STORE = 5
@@ -147,7 +146,7 @@ def check_after(image: Image, root: str, told: Acknowledged) -> list[str]:
             store = FilesystemStore.open(root, journal_bytes=JOURNAL_BYTES, background=False)
         except Exception as error:
             return [f"the store cannot be opened: {error!r}"]
-        found = commits.check_store(store, told)
+        found = check_store(store, told)
         store.close()
         return found
 

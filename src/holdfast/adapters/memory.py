@@ -189,10 +189,8 @@ class MemoryStore:
 
     def place(self, session_id: str, seq: int) -> int | None:
         with self._open():
-            for index, record in enumerate(self._leaves):
-                if (record.head.session_id, record.head.seq) == (session_id, seq):
-                    return index
-            return None
+            places = ((record.head.session_id, record.head.seq) for record in self._leaves)
+            return next((index for index, place in enumerate(places) if place == (session_id, seq)), None)
 
     def file(self, name: str) -> bytes | None:
         with self._open():
@@ -254,8 +252,7 @@ class MemoryStore:
                 "checkpoints": sum(not e.pruned for workflow in kept for e in workflow.entries.values()),
                 "events": sum(len(workflow.events) for workflow in kept),
                 "blobs": len(self._blobs),
-                "audit_entries": len(self._leaves),
-                "sessions": len(self._trails),
+                **{"audit_entries": len(self._leaves), "sessions": len(self._trails)},
                 "bytes": sum(map(_size, kept)) + sum(map(len, self._blobs.values())),
             }
 
@@ -309,8 +306,9 @@ class MemoryStore:
             else:
                 self._files[name] = data
         for session_id, seq in commit.erased:
-            records = self._trails[session_id]
-            records[seq - 1] = replace(records[seq - 1], payload=b"")
+            records = self._trails.get(session_id, [])
+            if 0 < seq <= len(records):
+                records[seq - 1] = replace(records[seq - 1], payload=b"")
 
     def _keep(self, commit: Commit, workflow: _Workflow) -> None:
         self._workflows[commit.workflow_id] = workflow

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from holdfast.application.sealing import Vault
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointError,
@@ -40,8 +41,9 @@ Build = Callable[[Key], "Redactor"]
 class StoreRedactor:
     """Hides secrets before anything goes to a store; equal ones get equal placeholders all over it."""
 
-    def __init__(self, store: Store, build: Build) -> None:
+    def __init__(self, store: Store, build: Build, vault: Vault | None = None) -> None:
         self._store = store
+        self._vault = vault
         self._build = build
         self._mutex = threading.Lock()
         self._ready: Redactor | None = None
@@ -56,7 +58,7 @@ class StoreRedactor:
         return self._ready
 
     def _key(self) -> bytes:
-        key = _key_of(self._store)
+        key = _key_of(self._store, self._vault)
         LOGS.adopt(key)
         return key
 
@@ -171,19 +173,19 @@ class LogRedactor:
 LOGS = LogRedactor()
 
 
-def _key_of(store: Store) -> bytes:
+def _key_of(store: Store, vault: Vault | None) -> bytes:
     """Answer the store's key, made at first need; what is read only need not agree with anybody."""
-    key = store.file(KEY_FILE)
-    if key is not None:
-        return key
     fresh = secrets.token_bytes(KEY_BYTES)
-    if store.read_only:
+    stored = store.file(KEY_FILE)
+    if (vault is not None and vault.is_locked) or (stored is None and store.read_only):
         return fresh
-    commit = Commit(NO_WORKFLOW, Head(), files={KEY_FILE: fresh}, expected_files={KEY_FILE: None})
-    [outcome] = store.commit([commit])
-    if outcome is None:
-        return fresh
-    winner = store.file(KEY_FILE)
-    if not isinstance(outcome, CheckpointConflictError) or winner is None:
-        raise outcome
-    return winner
+    if stored is None:
+        sealed = fresh if vault is None else vault.seal_file(KEY_FILE, fresh)
+        commit = Commit(NO_WORKFLOW, Head(), files={KEY_FILE: sealed}, expected_files={KEY_FILE: None})
+        [outcome] = store.commit([commit])
+        if outcome is None:
+            return fresh
+        stored = store.file(KEY_FILE)
+        if not isinstance(outcome, CheckpointConflictError) or stored is None:
+            raise outcome
+    return stored if vault is None else vault.open_file(KEY_FILE, stored)

@@ -139,7 +139,8 @@ class Trailing(Opening):
             assert store.commit([about_the_store(*entries, told(9))]) == [None]
             assert [store.payload("s-1", seq) for seq in range(1, 7)] == [None, *lines, None, None]
             trail = list(store.trail("s-1"))
-            assert store.commit([about_the_store(told(10), erased=(("s-1", 3),))]) == [None]
+            gone = (("s-1", 3), ("s-1", 1), ("s-1", 99), ("s-9", 1))
+            assert store.commit([about_the_store(told(10), erased=gone)]) == [None]
             assert [store.payload("s-1", seq) for seq in range(2, 5)] == [lines[0], None, lines[2]]
             assert list(store.trail("s-1"))[: len(trail)] == trail
             check_trail(store, "s-1")
