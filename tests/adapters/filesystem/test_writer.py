@@ -48,7 +48,7 @@ def test_a_tombstone_without_bytes_has_a_line_and_no_file(draft):
 
 def test_another_head_is_a_conflict_that_names_both(draft):
     with pytest.raises(CheckpointConflictError, match=r"expected checkpoint 0 and event 0.*found 7 and 0"):
-        draft.add(commits.checkpoint("wf", Head()), Standing(Head(sequence=7)))
+        draft.check(commits.checkpoint("wf", Head()), Standing(Head(sequence=7)))
 
 
 def test_events_never_go_back_to_an_older_file(draft):
@@ -62,10 +62,12 @@ def test_a_blob_is_written_once_and_a_missing_one_is_told(draft):
     data = b"b" * 100
     sha256 = commits.sha256(data)
     for n in range(2):
-        draft.add(Commit(f"w{n}", Head(), blobs={sha256: data}, needs=(sha256,)), Standing(Head()))
+        commit = Commit(f"w{n}", Head(), blobs={sha256: data}, needs=(sha256,))
+        draft.check(commit, Standing(Head()))
+        draft.add(commit, Standing(Head()))
     assert sum(op.data == data for op in draft.operations) == 1
     with pytest.raises(CheckpointNotFoundError):
-        draft.add(Commit("w", Head(), needs=("f" * 64,)), Standing(Head()))
+        draft.check(Commit("w", Head(), needs=("f" * 64,)), Standing(Head()))
 
 
 def test_ends_follow_operations_and_are_bounded(files, monkeypatch):

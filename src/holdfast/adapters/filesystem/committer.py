@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -12,30 +11,46 @@ from functools import lru_cache
 
 from holdfast.adapters.filesystem import layout, quarantine
 from holdfast.adapters.filesystem.disk import Disk
-from holdfast.adapters.filesystem.frame import Frame, Operation, encode_operations, frame_bytes
+from holdfast.adapters.filesystem.frame import Frame, Operation, encode_operations
+from holdfast.adapters.filesystem.group import Group
 from holdfast.adapters.filesystem.journal import Appended, Journal
+from holdfast.adapters.filesystem.keyframing import add_keyframe, sums_of_sealed
 from holdfast.adapters.filesystem.leases import Decide, Leases, fence, read_lease
-from holdfast.adapters.filesystem.manifest import Manifest
 from holdfast.adapters.filesystem.overlay import Files, Overlay
+from holdfast.adapters.filesystem.own_files import leaves_nothing
 from holdfast.adapters.filesystem.page import Page
 from holdfast.adapters.filesystem.removal import plan_removal
 from holdfast.adapters.filesystem.settler import Settler
+from holdfast.adapters.filesystem.slimming import keyframe_path, slim, weight
 from holdfast.adapters.filesystem.staging import Staging, write_file
+from holdfast.adapters.filesystem.trails import Trails
 from holdfast.adapters.filesystem.views import Views
-from holdfast.adapters.filesystem.writer import Draft, Ends, Standing
+from holdfast.adapters.filesystem.writer import Ends, Standing
+from holdfast.domain.audit_entry import AuditEntry, TrailHead
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointCorruptError,
     CheckpointNotFoundError,
+    InvalidIdError,
+    InvalidStateError,
     StateTooLargeError,
     StoreClosedError,
+    UnstorableValueError,
 )
-from holdfast.domain.record import Commit, Entry, Keyframe, Removal
+from holdfast.domain.record import NO_WORKFLOW, Commit, Entry, Keyframe, Removal
 from holdfast.ports import Clock
 
 _STANDINGS_MAX = 8192
-#: What a commit takes beside the bytes it brings: manifest lines, sums, paths.
-_COMMIT_OVERHEAD_BYTES = 4096
+#: What costs a commit only itself.
+_REFUSALS = (
+    CheckpointConflictError,
+    CheckpointCorruptError,
+    CheckpointNotFoundError,
+    InvalidIdError,
+    InvalidStateError,
+    StateTooLargeError,
+    UnstorableValueError,
+)
 
 
 class Committer:
@@ -47,6 +62,7 @@ class Committer:
         self._overlay = Overlay()
         self.files = Files(disk, self._overlay)
         self.views = Views(disk, self.files, self.refresh)
+        self.trails = Trails(self.files, self.refresh)
         self._ends = Ends(self.files)
         self._mutex = threading.RLock()
         self._closed = False
@@ -55,7 +71,7 @@ class Committer:
         self.recent: dict[str, Entry] = {}
         self.leases = Leases(disk, clock, self._keep_lease)
         self.journal = Journal(disk, journal_bytes)
-        self.settler = Settler(disk, self.journal, self._overlay, self.refresh)
+        self.settler = Settler(disk, self.journal, self._overlay, self.refresh, self._locked)
         self.journal.open(self.settler.redo)
 
     def close(self, *, shrink: bool) -> None:
@@ -112,8 +128,10 @@ class Committer:
         self._overlay.add(frame, operations)
         for operation in operations:
             self._ends.note(operation)
+            folder = operation.path.rpartition("/")[0]
             # Shard and folder name: the key of what stands there, below checkpoints and events alike.
-            self._standings.pop(operation.path.rpartition("/")[0].partition("/")[2], None)
+            self._standings.pop(folder.partition("/")[2], None)
+            self.trails.follow(folder)
 
     def _start_over(self) -> None:
         """After what ended halfway, forget all: the journal tells it again. Needs the mutex."""
@@ -124,6 +142,7 @@ class Committer:
         self._overlay.clear()
         self._ends.clear()
         self._standings.clear()
+        self.trails.forget()
         self._sound.clear()
 
     def standing(self, workflow_id: str) -> Standing:
@@ -142,15 +161,31 @@ class Committer:
         if len(self._standings) > _STANDINGS_MAX:
             self._standings.popitem(last=False)
 
+    def trail_head(self, session_id: str) -> TrailHead:
+        """Where the trail of a session stands, from memory if we can."""
+        with self._mutex:
+            return self.trails.known(session_id).head
+
+    def tree_size(self) -> int:
+        """How many leaves the tree has, all of them durable."""
+        with self._mutex:
+            self._check_open()
+            self._follow()
+            size = self.trails.size()
+        # After a sync that failed, only what is known durable was taken up.
+        if not self.journal.is_poisoned:
+            self.journal.sync_published()
+        return size
+
     # -- committing --------------------------------------------------------------------------
 
     def commit(self, commits: Sequence[Commit]) -> list[Exception | None]:
         """Make commits durable, with one sync if one frame takes them all."""
         for commit in commits:
-            if commit.workflow_id not in self._sound:
+            if commit.workflow_id not in self._sound and commit.workflow_id != NO_WORKFLOW:
                 self._repair(commit.workflow_id)
         with Staging(self._disk) as staging:
-            commits = [self._slim(commit, staging) for commit in commits]
+            commits = [slim(commit, staging, self._frame_bytes_max) for commit in commits]
             outcomes: list[Exception | None] = []
             while len(outcomes) < len(commits):
                 outcomes += self._commit_some(commits[len(outcomes) :], staging)
@@ -161,13 +196,12 @@ class Committer:
         outcomes: list[Exception | None] = []
         standings: dict[str, Standing] = {}
 
-        def draft() -> list[Operation]:
+        def draft(group: Group) -> None:
             outcomes.clear()
             standings.clear()
-            operations = self._draft(commits, outcomes, standings)
+            self._draft(group, commits, outcomes, standings)
             taken = zip(commits, outcomes, strict=False)
             staging.choose([id(commit) for commit, outcome in taken if outcome is None])
-            return operations
 
         def appended() -> None:
             for key, standing in standings.items():
@@ -176,48 +210,65 @@ class Committer:
                 if outcome is None and commit.record is not None:
                     self.recent[commit.workflow_id] = commit.record.entry
 
-        self._write(draft, appended, staging)
+        written = self._write(draft, appended, staging)
+        concerns_files = any(commit.erased or commit.files for commit in commits)
+        if concerns_files and any(map(leaves_nothing, written)):
+            # Gone is what no file holds any more, the journal included.
+            self.settler.settle()
         return outcomes
 
     def _draft(
-        self, commits: Sequence[Commit], outcomes: list[Exception | None], standings: dict[str, Standing]
-    ) -> list[Operation]:
-        draft = Draft(self.files, self._ends)
+        self,
+        group: Group,
+        commits: Sequence[Commit],
+        outcomes: list[Exception | None],
+        standings: dict[str, Standing],
+    ) -> None:
         room = self._frame_bytes_max
         for commit in commits:
             if len(commits) > 1:
-                room -= _weight(commit)
-                if outcomes and room < 0:
+                room -= weight(commit)
+                if outcomes and (room < 0 or group.must_be_apart(commit)):
                     break
-            key = _key(commit.workflow_id)
             try:
-                standing = standings.get(key) or self.standing(commit.workflow_id)
-                if commit.token or standing.lease is not None:
-                    fence(commit, standing.lease, self._clock)
-                standings[key] = draft.add(commit, standing)
+                self._add(group, commit, standings)
                 outcomes.append(None)
-            except (CheckpointConflictError, CheckpointCorruptError, CheckpointNotFoundError) as error:
+            except _REFUSALS as error:
                 outcomes.append(error)
-        return draft.operations
+
+    def _add(self, group: Group, commit: Commit, standings: dict[str, Standing]) -> None:
+        if commit.workflow_id == NO_WORKFLOW:
+            group.add(commit, None, self._frame_bytes_max)
+            return
+        key = _key(commit.workflow_id)
+        standing = standings.get(key) or self.standing(commit.workflow_id)
+        if commit.token or standing.lease is not None:
+            fence(commit, standing.lease, self._clock)
+        after = group.add(commit, standing, self._frame_bytes_max)
+        if after is not None:
+            standings[key] = after
 
     def _write(
-        self, draft: Callable[[], list[Operation]], appended: Callable[[], None], staging: Staging
-    ) -> None:
-        """Append what `draft` makes under the lock as one frame, then sync it outside the lock."""
+        self, draft: Callable[[Group], None], appended: Callable[[], None], staging: Staging
+    ) -> list[Operation]:
+        """Append what `draft` puts into a group, as one frame, under the lock; then sync it outside."""
         while True:
             with self._locked():
-                operations = draft()
-                if not operations and not staging.is_chosen:
-                    return
-                payload = encode_operations(operations)
+                group = Group(self.files, self._ends, self.trails)
+                draft(group)
+                if not group.operations and not staging.is_chosen:
+                    return []
+                payload = encode_operations(group.operations)
                 fits = self.journal.room_for(len(payload))
                 if fits and not staging.collides(self.journal.unsettled()):
                     staging.place()
-                    frame = self._append(operations, payload)
+                    frame = self._append(group.operations, payload)
+                    self.trails.remember(group.sessions)
                     appended()
                     break
             self.settler.settle()
         self._sync(frame)
+        return group.operations
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -266,37 +317,16 @@ class Committer:
                     self._forget()
         self._sound.add(workflow_id)
 
-    # -- what does not fit the journal -------------------------------------------------------
-
-    def _slim(self, commit: Commit, staging: Staging) -> Commit:
-        """Values too large for the journal become durable files first, then they are referred to."""
-        if _weight(commit) <= self._frame_bytes_max:
-            return commit
-        keyframe = commit.keyframe
-        files = {layout.blob_path(sha256): data for sha256, data in commit.blobs.items()}
-        if keyframe is not None:
-            files[_keyframe_path(commit.workflow_id, keyframe)] = keyframe.data
-            keyframe = Keyframe(keyframe.entry, b"")
-        needs = tuple(sha256 for sha256 in commit.needs if sha256 not in commit.blobs)
-        slim = replace(commit, blobs={}, keyframe=keyframe, needs=needs)
-        if _weight(slim) > self._frame_bytes_max:
-            raise StateTooLargeError(
-                f"one commit of {_weight(slim)} bytes does not fit the journal",
-                place=commit.workflow_id,
-                hint="Record fewer events at once, or raise journal_bytes.",
-            )
-        for path, data in files.items():
-            staging.add(id(slim), path, data)
-        return slim
-
     # -- leases ------------------------------------------------------------------------------
 
-    def _keep_lease(self, workflow_id: str, decide: Decide) -> None:
-        """Make durable what is decided under the lock about a workflow's lease."""
+    def _keep_lease(self, workflow_id: str, decide: Decide, audit: Sequence[AuditEntry]) -> None:
+        """Make durable what is decided under the lock about a workflow's lease, and tell of it."""
 
-        def draft() -> list[Operation]:
+        def draft(group: Group) -> None:
             operation = decide(read_lease(self.files, workflow_id))
-            return [] if operation is None else [operation]
+            if operation is not None:
+                group.operations.append(operation)
+                group.tell(audit)
 
         def appended() -> None:
             key = _key(workflow_id)
@@ -310,54 +340,31 @@ class Committer:
 
     def put_keyframe(self, workflow_id: str, keyframe: Keyframe) -> None:
         """Store a keyframe and its sum, and the sums of delta files that nobody will append to any more."""
-        folder = layout.workflow_folder(workflow_id)
-        sequence = keyframe.entry.sequence
         # Hashed before the lock is taken: a sealed file does not change.
-        sums = self._sums_of_sealed(folder, self.views.manifest(workflow_id))
-
-        def draft() -> list[Operation]:
-            listed = self.views.manifest(workflow_id)
-            known = listed.entries.get(sequence)
-            if sequence in listed.keyframes or known is None or known.pruned:
-                return []
-            draft = Draft(self.files, self._ends)
-            line = draft.add_keyframe(Keyframe(keyframe.entry, data), folder)
-            draft.add_manifest(workflow_id, folder, line)
-            sealed = set(_sealed(listed))
-            for group, sha256 in sums.items():
-                if group in sealed:
-                    draft.add_sum(folder, sha256, layout.deltas_name(group))
-            return draft.operations
-
+        sums = sums_of_sealed(self.files, self.views, workflow_id)
+        kept = keyframe
         with Staging(self._disk) as staging:
-            data = keyframe.data
-            if len(data) > self._frame_bytes_max // 2:
-                staging.add(0, _keyframe_path(workflow_id, keyframe), data)
+            if len(keyframe.data) > self._frame_bytes_max // 2:
+                staging.add(0, keyframe_path(workflow_id, keyframe), keyframe.data)
                 staging.choose([0])
-                data = b""
-            self._write(draft, _nothing, staging)
-
-    def _sums_of_sealed(self, folder: str, listed: Manifest) -> dict[int, str]:
-        """SHA-256 of delta files that are sealed and not summed yet, by group."""
-        summed = self.files.read(layout.sums_path(folder)) or b""
-        sums = {}
-        for group in _sealed(listed):
-            name = layout.deltas_name(group)
-            data = None if name.encode() in summed else self.files.read(f"{folder}/{name}")
-            if data is not None:
-                sums[group] = hashlib.sha256(data).hexdigest()
-        return sums
+                kept = Keyframe(keyframe.entry, b"")
+            self._write(
+                lambda group: add_keyframe(group.draft, self.views, workflow_id, kept, sums),
+                _nothing,
+                staging,
+            )
 
     def remove(self, workflow_id: str, removal: Removal) -> int:
         """Commit a removal; answers the bytes it gives back."""
         freed = 0
 
-        def draft() -> list[Operation]:
+        def draft(group: Group) -> None:
             nonlocal freed
             limit = self._frame_bytes_max // 2
             plan = plan_removal(self.files, self.views, workflow_id, removal, limit)
             freed = plan.freed_bytes
-            return plan.operations
+            group.operations.extend(plan.operations)
+            group.tell(removal.audit)
 
         with Staging(self._disk) as staging:
             self._write(draft, _nothing, staging)
@@ -368,26 +375,7 @@ def _nothing() -> None:
     """Nothing more to do once the frame is appended."""
 
 
-def _sealed(listed: Manifest) -> list[int]:
-    """Groups before the newest: their delta files are complete."""
-    return sorted({entry.group for entry in listed.entries.values() if not entry.pruned})[:-1]
-
-
-def _keyframe_path(workflow_id: str, keyframe: Keyframe) -> str:
-    name = layout.keyframe_name(keyframe.entry.sequence, keyframe.entry.suffix)
-    return f"{layout.workflow_folder(workflow_id)}/{name}"
-
-
 @lru_cache(maxsize=4096)
 def _key(workflow_id: str) -> str:
     """Shard and folder name: the same below checkpoints and events."""
     return layout.workflow_folder(workflow_id).partition("/")[2]
-
-
-def _weight(commit: Commit) -> int:
-    """About how many journal bytes a commit takes."""
-    record = len(commit.record.data) if commit.record else 0
-    keyframe = len(commit.keyframe.data) if commit.keyframe else 0
-    events = sum(len(event.data) for event in commit.events)
-    blobs = sum(map(len, commit.blobs.values()))
-    return frame_bytes(_COMMIT_OVERHEAD_BYTES + record + keyframe + events + blobs)

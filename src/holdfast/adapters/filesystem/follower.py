@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.overlay import Files, Overlay
 from holdfast.adapters.filesystem.reader import JournalReader
+from holdfast.adapters.filesystem.trails import Trails
 from holdfast.adapters.filesystem.views import Views
 from holdfast.ports import Finding
 
@@ -21,6 +22,7 @@ class Follower:
         self._mutex = threading.Lock()
         self.files = Files(disk, self._overlay)
         self.views = Views(disk, self.files, self.refresh)
+        self.trails = Trails(self.files, self.refresh)
 
     @property
     def pending_bytes(self) -> int:
@@ -35,10 +37,12 @@ class Follower:
             except BaseException:
                 # Half a look is none: start over at the next one.
                 self._overlay.clear()
+                self.trails.forget()
                 self._reader.close()
                 raise
             if forget:
                 self._overlay.clear()
+                self.trails.forget()
             for frame in frames:
                 self._overlay.add(frame, frame.operations())
             self._overlay.drop(self._reader.settled)

@@ -15,7 +15,9 @@ from holdfast.adapters.filesystem.rebuild import event_lines, read_sums
 from holdfast.adapters.filesystem.views import UNKNOWN_EVENT, Views, event_seq
 from holdfast.ports import Finding
 
-_KEPT = (layout.CHECKPOINTS, layout.EVENTS, layout.LEASES, layout.BLOBS)
+_KEPT = (layout.CHECKPOINTS, layout.EVENTS, layout.LEASES, layout.BLOBS, layout.AUDIT)
+#: Files of the store itself, but for those beside the order of leaves.
+_NAMED = ("holds", "imports", "keys", "reports", "sessions")
 
 
 def check_store(disk: Disk, files: Files, views: Views) -> Iterator[Finding]:
@@ -125,7 +127,7 @@ def _check_blobs(files: Files) -> Iterator[Finding]:
 def store_stats(disk: Disk, pending_bytes: int) -> dict[str, Any]:
     """Bytes and files by kind, and how much of the journal the plain files do not durably hold yet."""
     kinds = {}
-    for kind in (*_KEPT, "journal", layout.QUARANTINE, "recovery"):
+    for kind in (*_KEPT, *_NAMED, "journal", layout.QUARANTINE, "recovery"):
         count, size = _measure(disk, kind)
         kinds[kind] = {"files": count, "bytes": size}
     total = sum(kind["bytes"] for kind in kinds.values())

@@ -75,13 +75,19 @@ class Journal:
     def durable(self) -> int:
         return max(self.page.durable(self.generation), self.ring.superblock.settled)
 
+    @property
+    def is_poisoned(self) -> bool:
+        """Whether a sync of the ring failed, for anybody."""
+        return bool(self.page.mark(Page.POISONED, self.generation))
+
     # -- opening and closing -----------------------------------------------------------------
 
-    def open(self, redo: Callable[[list[Frame]], None]) -> None:
+    def open(self, redo: Callable[[list[Frame]], Frame | None]) -> None:
         """Join the processes that write this store, or recover it if there are none.
 
         Args:
-            redo: Carries the frames since the settled point out on the files, durably.
+            redo: Carries the frames since the settled point out on the files, durably. Answers the last of
+                them that takes something away for ever.
         """
         try:
             self._disk.lock(self._lock)
@@ -95,7 +101,7 @@ class Journal:
             raise
         self._disk.unlock(self._lock)
 
-    def _recover(self, redo: Callable[[list[Frame]], None]) -> None:
+    def _recover(self, redo: Callable[[list[Frame]], Frame | None]) -> None:
         ring, self.damage = newest_ring(self._disk, self._capacity)
         # Whoever made the store or the ring may have died before the names were durable.
         for folder in ("", FOLDER):
@@ -107,9 +113,9 @@ class Journal:
             end, chain = _end_of(frames, block)
             self.damage = self.damage or find_damage(ring, end, durable)
             self._make_durable(ring, frames)
-            redo(frames)
+            final = redo(frames)
             self.page.clear()
-            generation = self._restart(ring, end, chain)
+            generation = self._restart(ring, end, chain, final)
             self.page.publish(generation, end, chain)
         finally:
             self._disk.close(ring.handle)
@@ -123,10 +129,14 @@ class Journal:
         if frames:
             self._sync_or_poison(ring)
 
-    def _restart(self, ring: Ring, end: int, chain: bytes) -> int:
+    def _restart(self, ring: Ring, end: int, chain: bytes, final: Frame | None) -> int:
         """Settle everything redone; after damage, or with another size, in a new ring file."""
         block = ring.superblock
         if self.damage is None and block.capacity == self._capacity:
+            if final is not None:
+                # Settled last: a crash before the ring is wiped must end here again.
+                ring.settle(final.lsn, final.previous)
+                ring.wipe(final.lsn, end)
             if end != block.settled:
                 ring.settle(end, chain)
             ring.fill()
@@ -311,6 +321,15 @@ class Journal:
         block = self.ring.superblock
         for frame in self.ring.chained(block.settled, block.chain):
             yield from frame.operations()
+
+    def wipe(self) -> None:
+        """Overwrite what is settled: of what was erased, nothing may be read here. Needs the append lock."""
+        with self._syncing:
+            try:
+                self.ring.wipe(self.settled, self.end)
+            except OSError:
+                self.page.raise_mark(Page.POISONED, self.generation, 1)
+                raise
 
     def settle(self, settled: int, chain: bytes) -> None:
         """Recycle up to a position whose files are durable. For the one applier."""

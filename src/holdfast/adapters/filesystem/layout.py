@@ -10,12 +10,18 @@ SETTINGS = "holdfast.json"
 CHECKPOINTS = "checkpoints"
 EVENTS = "events"
 LEASES = "leases"
+AUDIT = "audit"
 BLOBS = "blobs"
 QUARANTINE = "quarantine"
 LATEST = "recovery/latest.json"
 MANIFEST = "manifest.jsonl"
 LEASE = "lease.json"
 SUMS = "SHA256SUMS"
+TRAIL = "audit_trail.jsonl"
+PAYLOADS = "payloads.jsonl"
+#: Which entry is which leaf of the tree, and the names of the sessions that it refers to.
+ORDER = f"{AUDIT}/log/order.txt"
+SESSIONS = f"{AUDIT}/log/sessions.jsonl"
 
 _DELTAS_SUFFIX = ".deltas.jsonl"
 
@@ -30,6 +36,21 @@ def workflow_folder(workflow_id: str) -> str:
 def events_folder(workflow_id: str) -> str:
     check_id("workflow", workflow_id)
     return f"{EVENTS}/{shard(workflow_id)}/{folder_name(workflow_id)}"
+
+
+@lru_cache(maxsize=4096)
+def session_folder(session_id: str) -> str:
+    check_id("session", session_id)
+    return f"{AUDIT}/{shard(session_id)}/{folder_name(session_id)}"
+
+
+@lru_cache(maxsize=4096)
+def trail_path(session_id: str) -> str:
+    return f"{session_folder(session_id)}/{TRAIL}"
+
+
+def payloads_path(session_id: str) -> str:
+    return f"{session_folder(session_id)}/{PAYLOADS}"
 
 
 def lease_path(workflow_id: str) -> str:

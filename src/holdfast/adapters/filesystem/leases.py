@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from holdfast.adapters.filesystem import layout, quarantine
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Kind, Operation
 from holdfast.adapters.filesystem.manifest import ManifestDamaged, parse_line, summed_line
 from holdfast.adapters.filesystem.overlay import Files
+from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.errors import CheckpointCorruptError
 from holdfast.domain.lease import as_of, granted, is_current, refusal, renewed
 from holdfast.domain.record import Commit, Lease
@@ -40,6 +41,8 @@ class LeaseFile:
 
 #: Decides under the append lock what becomes of a lease file; None leaves it.
 Decide = Callable[[LeaseFile | None], Operation | None]
+#: Makes durable what is decided, together with audit entries that tell of it.
+Keep = Callable[[str, Decide, Sequence[AuditEntry]], None]
 
 
 def read_lease(files: Files, workflow_id: str) -> LeaseFile | None:
@@ -76,12 +79,14 @@ def fence(commit: Commit, file: LeaseFile | None, clock: Clock) -> None:
 class Leases:
     """Grants, renews and ends leases. `keep` makes durable what is decided under the append lock."""
 
-    def __init__(self, disk: Disk, clock: Clock, keep: Callable[[str, Decide], None]) -> None:
+    def __init__(self, disk: Disk, clock: Clock, keep: Keep) -> None:
         self._disk = disk
         self._clock = clock
         self._keep = keep
 
-    def acquire(self, workflow_id: str, owner: str, ttl_seconds: float) -> Lease:
+    def acquire(
+        self, workflow_id: str, owner: str, ttl_seconds: float, audit: Sequence[AuditEntry] = ()
+    ) -> Lease:
         """Take a workflow for an owner, also where the file that says whose it is was damaged."""
 
         def decide(file: LeaseFile | None) -> Lease:
@@ -96,7 +101,7 @@ class Leases:
                 previous = None if file.is_released else as_of(file.lease, now)
             return granted(workflow_id, owner, previous, last_token, now=now, ttl_seconds=ttl_seconds)
 
-        return self._keep_new(workflow_id, decide)
+        return self._keep_new(workflow_id, decide, audit)
 
     def renew(self, lease: Lease, ttl_seconds: float) -> Lease:
         """Give a lease new time."""
@@ -107,7 +112,7 @@ class Leases:
 
         return self._keep_new(lease.workflow_id, decide)
 
-    def release(self, lease: Lease) -> None:
+    def release(self, lease: Lease, audit: Sequence[AuditEntry] = ()) -> None:
         """End a lease, unless it is lost already. The file stays: tokens only grow."""
 
         def decide(file: LeaseFile | None) -> Operation | None:
@@ -116,9 +121,14 @@ class Leases:
                 return None
             return _replacement(current, is_released=True)
 
-        self._keep(lease.workflow_id, decide)
+        self._keep(lease.workflow_id, decide, audit)
 
-    def _keep_new(self, workflow_id: str, decide: Callable[[LeaseFile | None], Lease]) -> Lease:
+    def _keep_new(
+        self,
+        workflow_id: str,
+        decide: Callable[[LeaseFile | None], Lease],
+        audit: Sequence[AuditEntry] = (),
+    ) -> Lease:
         # Decided anew each time the journal has to be emptied first: the last time counts.
         decided: list[Lease] = []
 
@@ -126,7 +136,7 @@ class Leases:
             decided.append(decide(file))
             return _replacement(decided[-1])
 
-        self._keep(workflow_id, replacement)
+        self._keep(workflow_id, replacement, audit)
         return decided[-1]
 
     def _set_aside(self, workflow_id: str, wrong_bytes: bytes) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from holdfast.adapters.filesystem.apply import last_whole, merge
 from holdfast.adapters.filesystem.disk import Disk
@@ -136,6 +136,24 @@ class Files:
             if pending.startswith(prefix) and "/" in pending.removeprefix(prefix)
         )
         return sorted(names)
+
+    def walk(self, folder: str) -> list[str]:
+        """Paths of all files below a folder, in no particular order."""
+        overlaid = self._overlay.paths()
+        found = set(_walk(self._disk, folder))
+        for pending in overlaid:
+            if pending.startswith(folder + "/"):
+                found.add(pending) if self.size(pending) is not None else found.discard(pending)
+        return list(found)
+
+
+def _walk(disk: Disk, folder: str) -> Iterator[str]:
+    for name in disk.list_folder(folder):
+        path = f"{folder}/{name}"
+        try:
+            yield from list(_walk(disk, path))
+        except NotADirectoryError:
+            yield path
 
 
 def _laid_over(

@@ -30,7 +30,7 @@ def plan_removal(
     listed = views.manifest(workflow_id)
     kept = _without(listed, removal)
     plan = Plan()
-    if kept.entries == listed.entries and kept.keyframes == listed.keyframes:
+    if kept.entries == listed.entries and kept.keyframes == listed.keyframes and not removal.erases:
         return plan
     plan.operations.append(_manifest_operation(files, folder, kept, removal, rewrite_bytes_max))
     gone = _group_files(listed, removal)
@@ -41,6 +41,8 @@ def plan_removal(
         )
     _unlink(plan, files, (f"{folder}/{name}" for name in sorted(gone)))
     _unlink(plan, files, _old_events(files, workflow_id, removal.events_through))
+    if removal.erases:
+        plan.operations += _cut_events(files, workflow_id, removal.events_through)
     _unlink(plan, files, map(layout.blob_path, _unused(files, views, removal.blobs, kept, folder)))
     return plan
 
@@ -87,6 +89,18 @@ def _old_events(files: Files, workflow_id: str, through: int) -> list[str]:
             break
         old.append(f"{folder}/{name}")
     return old
+
+
+def _cut_events(files: Files, workflow_id: str, through: int) -> list[Operation]:
+    """Write the newest event file anew without the lines that go: which also has the journal wiped."""
+    folder = layout.events_folder(workflow_id)
+    names = [name for name in files.list_folder(folder) if name.startswith("events_")]
+    if not names:
+        return []
+    path = f"{folder}/{names[-1]}"
+    lines = (files.read(path) or b"").splitlines(keepends=True)
+    kept = [line for line in lines if event_seq(line) > through]
+    return [Operation(Kind.REPLACE, path, 0, b"".join(kept))] if kept else []
 
 
 def _unused(files: Files, views: Views, blobs: tuple[str, ...], kept: Manifest, folder: str) -> list[str]:

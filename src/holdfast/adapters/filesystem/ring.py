@@ -109,6 +109,11 @@ class Ring:
         """Give the space of a fully settled ring back."""
         self._disk.truncate(self.handle, DATA_START)
 
+    def wipe(self, settled: int, end: int) -> None:
+        """Overwrite everything but what lies between two positions, durably."""
+        self.write(bytes(self.capacity - (end - settled)), end)
+        self.sync()
+
     def write(self, data: bytes, lsn: int) -> None:
         """Write at a position, wrapping at the end of the region."""
         start = lsn % self.capacity

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import uuid
 from dataclasses import dataclass
 
 from holdfast.adapters.filesystem import layout
 from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.ring_files import FOLDER
 from holdfast.domain.errors import CheckpointCorruptError, StoreNotFoundError, UnsupportedVersionError
 
 FORMAT_VERSION = 1
@@ -71,3 +73,28 @@ def write_settings(disk: Disk, settings: Settings) -> None:
         disk.close(handle)
     disk.rename(temporary, layout.SETTINGS)
     disk.sync_folder("")
+
+
+def is_store(disk: Disk) -> bool:
+    """Tell whether there is a store in the folder."""
+    try:
+        read_settings(disk)
+    except StoreNotFoundError:
+        return False
+    return True
+
+
+def create_store(disk: Disk) -> None:
+    """Make an empty store, unless somebody else does."""
+    disk.make_root()
+    disk.make_folder(FOLDER)
+    handle = disk.open(f"{FOLDER}/lock", write=True, create=True)
+    disk.lock(handle)
+    try:
+        # Somebody else may have been faster.
+        if not is_store(disk):
+            disk.sync_folder("")
+            write_settings(disk, Settings(str(uuid.uuid4())))
+    finally:
+        disk.unlock(handle)
+        disk.close(handle)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from holdfast.adapters.filesystem.apply import Applier
 from holdfast.adapters.filesystem.disk import Disk
-from holdfast.adapters.filesystem.frame import Frame
+from holdfast.adapters.filesystem.frame import Frame, Operation
 from holdfast.adapters.filesystem.journal import Journal
 from holdfast.adapters.filesystem.overlay import Overlay
+from holdfast.adapters.filesystem.own_files import leaves_nothing
 from holdfast.adapters.filesystem.page import Page
 from holdfast.adapters.filesystem.ring_files import FOLDER
 from holdfast.domain.errors import StoreClosedError
@@ -25,11 +26,19 @@ IDLE_SECONDS = 0.5
 class Settler:
     """The one applier of a store, among all processes, by lock."""
 
-    def __init__(self, disk: Disk, journal: Journal, overlay: Overlay, refresh: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        journal: Journal,
+        overlay: Overlay,
+        refresh: Callable[[], bool],
+        appending: Callable[[], AbstractContextManager[None]],
+    ) -> None:
         self._disk = disk
         self._journal = journal
         self._overlay = overlay
         self._refresh = refresh
+        self._appending = appending
         self._lock = disk.open(f"{FOLDER}/applier", write=True, create=True)
         self._mutex = threading.Lock()
         self._wake = threading.Event()
@@ -123,7 +132,8 @@ class Settler:
         if not frames:
             return
         settled = journal.settled
-        operations = [operation for frame in frames for operation in frame.operations()]
+        told = [(frame, frame.operations()) for frame in frames]
+        operations = [operation for _, listed in told for operation in listed]
         applier = Applier(self._disk)
         if page.mark(Page.REDO, generation) > settled:
             # A sync of these files failed: their pages may count as clean although they never
@@ -135,15 +145,29 @@ class Settler:
         except OSError:
             page.raise_mark(Page.REDO, generation, settled + 1)
             raise
+        final = _last_final(told)
+        if final is not None:
+            self._leave_nothing(final)
         journal.settle(frames[-1].end, frames[-1].digest)
 
-    def redo(self, frames: list[Frame]) -> None:
-        """After a crash: carry everything since the settled point out again, durably."""
-        operations = [operation for frame in frames for operation in frame.operations()]
+    def _leave_nothing(self, final: Frame) -> None:
+        """Wipe the journal of what a frame took away; that frame is settled last, for a crash before then."""
+        self._journal.settle(final.lsn, final.previous)
+        with self._appending():
+            self._journal.wipe()
+
+    def redo(self, frames: list[Frame]) -> Frame | None:
+        """After a crash: carry everything since the settled point out again, durably.
+
+        Answers the last frame that took something away of which no trace may stay.
+        """
+        told = [(frame, frame.operations()) for frame in frames]
+        operations = [operation for _, listed in told for operation in listed]
         applier = Applier(self._disk)
         applier.apply(operations)
         applier.adopt(operations)
         applier.sync()
+        return _last_final(told)
 
     def stop(self) -> None:
         """End the thread; what it did not get to is in the journal."""
@@ -166,3 +190,11 @@ class Settler:
 
     def release(self) -> None:
         self._disk.close(self._lock)
+
+
+def _last_final(told: list[tuple[Frame, list[Operation]]]) -> Frame | None:
+    """Find the last frame that takes something away of which no trace may stay."""
+    for frame, operations in reversed(told):
+        if any(map(leaves_nothing, operations)):
+            return frame
+    return None

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import os
 import threading
-import uuid
 import warnings
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
-from holdfast.adapters.filesystem import layout, quarantine
+from holdfast.adapters.filesystem import layout, own_files, quarantine
 from holdfast.adapters.filesystem.committer import Committer
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.faults import reading, writing
 from holdfast.adapters.filesystem.follower import Follower
 from holdfast.adapters.filesystem.inspect import check_store, store_stats
+from holdfast.adapters.filesystem.inspect_trail import check_trail
 from holdfast.adapters.filesystem.leases import Leases, read_lease
 from holdfast.adapters.filesystem.manifest import Manifest, latest_json
-from holdfast.adapters.filesystem.ring_files import FOLDER as JOURNAL
 from holdfast.adapters.filesystem.ring_files import Damage
-from holdfast.adapters.filesystem.settings import Settings, read_settings, write_settings
+from holdfast.adapters.filesystem.settings import create_store, is_store, read_settings
 from holdfast.adapters.filesystem.staging import write_file
+from holdfast.adapters.filesystem.trails import Trails
 from holdfast.adapters.filesystem.views import Views
 from holdfast.adapters.system import SystemClock
+from holdfast.domain.audit_entry import AuditEntry, TrailHead
 from holdfast.domain.errors import (
     CheckpointWriteError,
     StoreClosedError,
     StoreDamageWarning,
-    StoreNotFoundError,
     StoreReadOnlyError,
 )
 from holdfast.domain.lease import as_of
@@ -70,7 +70,7 @@ class FilesystemStore:
         background: bool = True,
         disk: Disk | None = None,
         clock: Clock | None = None,
-    ) -> FilesystemStore:
+    ) -> Self:
         """Open the store in a folder, or create one there.
 
         Args:
@@ -83,10 +83,10 @@ class FilesystemStore:
         """
         disk = disk or Disk(os.path.abspath(path))
         with reading(disk.root):
-            exists = _exists(disk)
+            exists = is_store(disk)
         if not exists and create and not read_only:
             with writing(disk.root):
-                _create(disk)
+                create_store(disk)
         with reading(disk.root):
             read_settings(disk)
         return cls(
@@ -181,17 +181,19 @@ class FilesystemStore:
 
     # -- leases ------------------------------------------------------------------------------
 
-    def acquire(self, workflow_id: str, owner: str, ttl_seconds: float) -> Lease:
+    def acquire(
+        self, workflow_id: str, owner: str, ttl_seconds: float, audit: Sequence[AuditEntry] = ()
+    ) -> Lease:
         with self._leasing() as leases:
-            return leases.acquire(workflow_id, owner, ttl_seconds)
+            return leases.acquire(workflow_id, owner, ttl_seconds, audit)
 
     def renew(self, lease: Lease, ttl_seconds: float) -> Lease:
         with self._leasing() as leases:
             return leases.renew(lease, ttl_seconds)
 
-    def release(self, lease: Lease) -> None:
+    def release(self, lease: Lease, audit: Sequence[AuditEntry] = ()) -> None:
         with self._leasing() as leases:
-            leases.release(lease)
+            leases.release(lease, audit)
 
     @contextmanager
     def _leasing(self) -> Iterator[Leases]:
@@ -262,6 +264,61 @@ class FilesystemStore:
         with reading(self.url):
             return self._fresh().blob(sha256)
 
+    # -- the trail ---------------------------------------------------------------------------
+
+    def _trails(self) -> Trails:
+        self._fresh()
+        return self._source.trails
+
+    def trail_head(self, session_id: str) -> TrailHead:
+        with reading(self.url):
+            trails = self._trails()
+            committer = self._committer
+            return committer.trail_head(session_id) if committer else trails.session(session_id).head
+
+    def sessions(self) -> Iterator[str]:
+        with reading(self.url):
+            yield from self._trails().sessions()
+
+    def trail(self, session_id: str, *, after: int = 0) -> Iterator[bytes]:
+        with reading(self.url):
+            yield from self._trails().entries(session_id, after)
+
+    def payload(self, session_id: str, seq: int) -> bytes | None:
+        with reading(self.url):
+            return self._trails().payload(session_id, seq)
+
+    def integrate(self) -> int:
+        """The order of commits is that of the leaves: an entry has its place at once."""
+        if self._committer is None:
+            with reading(self.url):
+                return self._trails().size()
+        committer = self._writer()
+        with writing(self.url):
+            return committer.tree_size()
+
+    def leaves(self, *, after: int = 0) -> Iterator[bytes]:
+        with reading(self.url):
+            yield from self._trails().leaves(after)
+
+    def waiting(self) -> Iterator[bytes]:
+        self._alive()
+        return iter(())
+
+    def place(self, session_id: str, seq: int) -> int | None:
+        with reading(self.url):
+            return self._trails().place(session_id, seq)
+
+    def file(self, name: str) -> bytes | None:
+        with reading(self.url):
+            self._fresh()
+            return own_files.read(self._source.files, name)
+
+    def files(self, prefix: str) -> Iterator[str]:
+        with reading(self.url):
+            self._fresh()
+            yield from own_files.names(self._source.files, prefix)
+
     # -- looking after itself ----------------------------------------------------------------
 
     def check(self) -> Iterator[Finding]:
@@ -270,11 +327,13 @@ class FilesystemStore:
             if isinstance(self._source, Follower):
                 yield from self._source.check()
             yield from check_store(self._disk, self._source.files, views)
+            yield from check_trail(self._source.files, self._source.trails)
 
     def stats(self) -> dict[str, Any]:
         with reading(self.url):
-            self._fresh()
-            return store_stats(self._disk, self._source.pending_bytes)
+            trails = self._trails()
+            stats = store_stats(self._disk, self._source.pending_bytes)
+            return {**stats, "audit_entries": trails.size(), "sessions": sum(1 for _ in trails.sessions())}
 
     def settle(self) -> None:
         committer = self._writer()
@@ -323,26 +382,3 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
-
-
-def _exists(disk: Disk) -> bool:
-    try:
-        read_settings(disk)
-    except StoreNotFoundError:
-        return False
-    return True
-
-
-def _create(disk: Disk) -> None:
-    disk.make_root()
-    disk.make_folder(JOURNAL)
-    handle = disk.open(f"{JOURNAL}/lock", write=True, create=True)
-    disk.lock(handle)
-    try:
-        # Somebody else may have been faster.
-        if not _exists(disk):
-            disk.sync_folder("")
-            write_settings(disk, Settings(str(uuid.uuid4())))
-    finally:
-        disk.unlock(handle)
-        disk.close(handle)

@@ -68,12 +68,15 @@ class Draft:
         self._new_blobs: set[str] = set()
         self.operations: list[Operation] = []
 
-    def add(self, commit: Commit, standing: Standing) -> Standing:
-        """Take a commit into the group; answers where its workflow stands after it."""
+    def check(self, commit: Commit, standing: Standing) -> None:
+        """Raise why a commit cannot follow on what is there."""
         if commit.expected != standing.head:
             raise commit.conflict(standing.head)
         if commit.needs:
             self._require(set(commit.needs).difference(commit.blobs))
+
+    def add(self, commit: Commit, standing: Standing) -> Standing:
+        """Take a commit into the group, once it was checked; answers where its workflow stands after it."""
         folder = layout.workflow_folder(commit.workflow_id)
         self._add_blobs(commit.blobs)
         self._add_manifest_lines(commit, folder)
@@ -112,13 +115,13 @@ class Draft:
         if not record.data:
             # A tombstone from another store whose group is gone there: no file stands for that here too.
             return 0
-        return self._append(f"{folder}/{layout.deltas_name(record.entry.group)}", record.data)
+        return self.append(f"{folder}/{layout.deltas_name(record.entry.group)}", record.data)
 
     def add_manifest(self, workflow_id: str, folder: str, lines: bytes) -> None:
         path = layout.manifest_path(folder)
-        if self._end(path) == 0:
+        if self.end(path) == 0:
             lines = manifest.header_line(workflow_id) + lines
-        self._append(path, lines)
+        self.append(path, lines)
 
     def add_keyframe(self, keyframe: Keyframe, folder: str) -> bytes:
         """Store a keyframe file and its sum; answers its manifest line."""
@@ -132,7 +135,7 @@ class Draft:
         return manifest.keyframe_line(keyframe.entry)
 
     def add_sum(self, folder: str, sha256: str, name: str) -> None:
-        self._append(layout.sums_path(folder), f"{sha256}  {name}\n".encode())
+        self.append(layout.sums_path(folder), f"{sha256}  {name}\n".encode())
 
     def _add_events(self, commit: Commit, newest: str) -> str:
         if not commit.events:
@@ -143,15 +146,17 @@ class Draft:
             newest = max(newest, layout.events_name(event.timestamp))
             by_name.setdefault(newest, []).append(event.data)
         for name, lines in by_name.items():
-            self._append(f"{folder}/{name}", b"".join(lines))
+            self.append(f"{folder}/{name}", b"".join(lines))
         return newest
 
-    def _end(self, path: str) -> int:
+    def end(self, path: str) -> int:
+        """Size of a file after all that the group adds to it so far."""
         end = self._new_ends.get(path)
         return self._ends.of(path) if end is None else end
 
-    def _append(self, path: str, data: bytes) -> int:
-        offset = self._end(path)
+    def append(self, path: str, data: bytes) -> int:
+        """Add to the end of a file; answers where that was."""
+        offset = self.end(path)
         self.operations.append(Operation(Kind.WRITE, path, offset, data))
         self._new_ends[path] = offset + len(data)
         return offset

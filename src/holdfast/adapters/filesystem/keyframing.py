@@ -1,0 +1,46 @@
+"""Storing derived keyframes, and with them the sums of the delta files they seal."""
+
+from __future__ import annotations
+
+import hashlib
+
+from holdfast.adapters.filesystem import layout
+from holdfast.adapters.filesystem.manifest import Manifest
+from holdfast.adapters.filesystem.overlay import Files
+from holdfast.adapters.filesystem.views import Views
+from holdfast.adapters.filesystem.writer import Draft
+from holdfast.domain.record import Keyframe
+
+
+def add_keyframe(
+    draft: Draft, views: Views, workflow_id: str, keyframe: Keyframe, sums: dict[int, str]
+) -> None:
+    """Store a keyframe, its sum and those of sealed files, unless it is there or not wanted any more."""
+    folder = layout.workflow_folder(workflow_id)
+    listed = views.manifest(workflow_id)
+    known = listed.entries.get(keyframe.entry.sequence)
+    if keyframe.entry.sequence in listed.keyframes or known is None or known.pruned:
+        return
+    draft.add_manifest(workflow_id, folder, draft.add_keyframe(keyframe, folder))
+    sealed = set(_sealed(listed))
+    for group, sha256 in sums.items():
+        if group in sealed:
+            draft.add_sum(folder, sha256, layout.deltas_name(group))
+
+
+def sums_of_sealed(files: Files, views: Views, workflow_id: str) -> dict[int, str]:
+    """SHA-256 of delta files that nobody will append to any more and that are not summed yet, by group."""
+    folder = layout.workflow_folder(workflow_id)
+    summed = files.read(layout.sums_path(folder)) or b""
+    sums = {}
+    for group in _sealed(views.manifest(workflow_id)):
+        name = layout.deltas_name(group)
+        data = None if name.encode() in summed else files.read(f"{folder}/{name}")
+        if data is not None:
+            sums[group] = hashlib.sha256(data).hexdigest()
+    return sums
+
+
+def _sealed(listed: Manifest) -> list[int]:
+    """Groups before the newest: their delta files are complete."""
+    return sorted({entry.group for entry in listed.entries.values() if not entry.pruned})[:-1]

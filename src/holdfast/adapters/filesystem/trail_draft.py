@@ -1,0 +1,88 @@
+"""From audit entries to file operations: lines of trails, payloads beside them, places of the leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.adapters.filesystem import layout, order
+from holdfast.adapters.filesystem.frame import Kind, Operation
+from holdfast.adapters.filesystem.order import RECORD_BYTES
+from holdfast.adapters.filesystem.payload_slots import (
+    commits_to_payload,
+    empty_slot,
+    encode_slot,
+    erased_slot,
+)
+from holdfast.adapters.filesystem.trails import UNLISTED, Session, Trails, session_line
+from holdfast.adapters.filesystem.writer import Draft
+from holdfast.domain.audit_entry import AuditEntry, AuditRecord, TrailHead
+from holdfast.domain.trail import chain
+
+
+class TrailDraft:
+    """What the commits of one group tell in the trail."""
+
+    def __init__(self, draft: Draft, trails: Trails) -> None:
+        self._draft = draft
+        self._trails = trails
+        #: Where sessions stand after the group.
+        self.sessions: dict[str, Session] = {}
+
+    def chain(self, audit: Sequence[AuditEntry]) -> list[AuditRecord]:
+        """Write entries as the lines that follow in their sessions; nothing is added yet."""
+        return chain(audit, self._head) if audit else []
+
+    def _head(self, session_id: str) -> TrailHead:
+        return self._known(session_id).head
+
+    def _known(self, session_id: str) -> Session:
+        return self.sessions.get(session_id) or self._trails.known(session_id)
+
+    def add(self, records: Sequence[AuditRecord]) -> None:
+        """Add lines to their trails, and to the tree in the same order."""
+        lines: dict[str, list[bytes]] = {}
+        payloads: dict[str, list[bytes]] = {}
+        ends: dict[str, int] = {}
+        places = []
+        for record in records:
+            head, data = record.head, record.data
+            name, length = head.session_id, len(data)
+            if name not in lines:
+                lines[name] = []
+                ends[name] = self._draft.end(layout.trail_path(name))
+            places.append(order.encode(self._follow(head), head.seq, ends[name], length))
+            lines[name].append(data)
+            ends[name] += length
+            if commits_to_payload(data):
+                payload = record.payload
+                slot = encode_slot(head.seq, payload) if payload else empty_slot(head.seq)
+                payloads.setdefault(name, []).append(slot)
+        for name, told in lines.items():
+            self._draft.append(layout.trail_path(name), b"".join(told))
+        for name, stored in payloads.items():
+            self._draft.append(layout.payloads_path(name), b"".join(stored))
+        if places:
+            self._append_places(b"".join(places))
+
+    def _follow(self, head: TrailHead) -> int:
+        """Note where a session stands after an entry; answers where the session is listed."""
+        listed_at = self._known(head.session_id).listed_at
+        if listed_at == UNLISTED:
+            listed_at = self._draft.append(layout.SESSIONS, session_line(head.session_id))
+        self.sessions[head.session_id] = Session(head, listed_at)
+        return listed_at
+
+    def _append_places(self, lines: bytes) -> None:
+        # Leaves are found by counting: where half a line was left, the next one begins after a whole one.
+        missing = -self._draft.end(layout.ORDER) % RECORD_BYTES
+        self._draft.append(layout.ORDER, b"-" * missing + lines)
+
+    def erasures(self, erased: Sequence[tuple[str, int]]) -> list[Operation]:
+        """Operations that overwrite payloads; what is not there needs none."""
+        operations = []
+        for session_id, seq in erased:
+            slot = self._trails.slot(session_id, seq)
+            if slot is not None and slot.stored_bytes:
+                path = layout.payloads_path(session_id)
+                operations.append(Operation(Kind.WRITE, path, slot.offset, erased_slot(slot)))
+        return operations
