@@ -314,6 +314,9 @@ def climb(leaf: bytes, index: int, size: int, hashes: list[bytes]) -> bytes:
 
 
 def main(arguments: list[str]) -> int:
+    if len(arguments) not in (2, 4):
+        sys.stderr.write("usage: python independent_verifier.py FOLDER KEY [PROOF ENTRY]\n")
+        return 2
     folder, vkey, *proof = arguments
     try:
         told = check_folder(Path(folder), vkey)

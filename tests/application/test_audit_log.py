@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast import bootstrap
 from holdfast.adapters.memory import MemoryStore
 from holdfast.application.export_source import ExportSource
 from holdfast.domain.audit_entry import AuditRecord
@@ -273,3 +274,25 @@ def test_reports_are_made_in_every_format() -> None:
         desk.log.export_report("s-1", "pdf")
     with pytest.raises(CheckpointNotFoundError):
         desk.log.export_report("s-2", "csv")
+
+
+def test_what_an_application_calls_a_secret_is_hidden_in_its_facts() -> None:
+    with bootstrap.open("memory:", background=False) as service:
+        service.audit.log_event("LOGIN", facts={"password": "hunter2", "attempt": 3})
+        [event] = service.audit.query_events(event_types=["LOGIN"])
+        assert str(event.facts["password"]).startswith("[REDACTED:password:")
+        assert event.facts["attempt"] == 3
+
+
+@pytest.mark.parametrize("name", ["", "x" * 600, "\ud800"])
+def test_asking_for_what_cannot_be_a_name_leaves_the_trail_writable(name: str) -> None:
+    desk = make_desk()
+    for asking in (
+        lambda: desk.log.query_events(workflow=name),
+        lambda: desk.log.query_events(name),
+        lambda: desk.log.verify_chain_integrity(name),
+    ):
+        with pytest.raises(InvalidIdError):
+            asking()
+    desk.log.log_event("NOTED")
+    assert noted(desk)[-1] == "NOTED"

@@ -24,6 +24,7 @@ def test_a_witnessed_log_reaches_every_level_below():
     report = make_log(20, [8, 16]).check(EVERYTHING)
     assert "not reached" not in Page(proof_section(report)).text
     assert "Unanchored tail: 4 entries since 2026-01-11 14:00:16 UTC." in coverage_text(report)
+    assert "Unanchored tail: 1 entry since" in coverage_text(make_log(17, [8, 16]).check(EVERYTHING))
 
 
 def test_the_first_bad_entry_is_named():

@@ -12,6 +12,7 @@ from holdfast import bootstrap
 from holdfast.application.service import CheckpointService
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import (
+    CheckpointConflictError,
     CheckpointNotFoundError,
     InvalidIdError,
     KeyDestroyedError,
@@ -215,3 +216,53 @@ def test_who_is_spoken_of_cannot_be_read_without_the_key(sealed: CheckpointServi
     files = [path for path in (tmp_path / "sealed").rglob("*") if path.is_file()]
     assert not [path.name for path in files if b"alice" in path.read_bytes()]
     assert not found(tmp_path)
+
+
+def test_payloads_that_no_single_commit_can_erase_go_all_the_same(tmp_path: Path) -> None:
+    with bootstrap.open(f"{tmp_path}/store", session="s-1", background=False, redact=False) as service:
+        service.create_checkpoint("W", {"n": 1})
+        for _ in range(12):
+            service.audit.log_event("SAID", workflow_id="W", payload={"words": MARK * 60_000})
+        assert service.erasure.workflow("W", reason="request 23").payloads == 12
+        assert found(tmp_path) == []
+        check_log(service)
+
+
+def test_a_damaged_entry_keeps_nobody_from_being_erased(tmp_path: Path) -> None:
+    with open_store(f"{tmp_path}/store") as service:
+        fill(service, "W", MARK)
+    [trail] = (tmp_path / "store" / "audit").rglob("s-1/audit_trail.jsonl")
+    lines = trail.read_bytes().splitlines(keepends=True)
+    damaged = [line.replace(b'"success"', b'"failure"') for line in lines[:-1]]
+    trail.write_bytes(b"".join([*damaged, lines[-1]]))
+    with bootstrap.open(f"{tmp_path}/store", retain=False, background=False) as service:
+        assert service.erasure.workflow("W", reason="request 24").payloads == 1
+    assert found(tmp_path) == []
+
+
+def test_what_is_declared_during_an_erasure_is_not_forgotten(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_store(url) as service:
+        fill(service, "W", MARK)
+        service.subjects.declare("W", "alice")
+        remove = service._engine.writer.remove
+
+        def declare_and_remove(*removal: Any) -> Any:
+            service.subjects.declare("V", "alice")
+            return remove(*removal)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(service._engine.writer, "remove", declare_and_remove)
+            with pytest.raises(CheckpointConflictError):
+                service.erasure.subject("alice", reason="request 25")
+        assert service.subjects.known("alice").workflows == ("W", "V")
+        assert service.erasure.subject("alice", reason="request 25").workflows == ("W", "V")
+
+
+def test_a_hold_on_a_shared_workflow_keeps_what_was_sealed_in_it(sealed: CheckpointService) -> None:
+    hold = sealed.holds.place(workflow_id="V", reason="case 19")
+    with pytest.raises(LegalHoldError, match="case 19"):
+        sealed.erasure.subject("alice", reason="request 27")
+    sealed.holds.release(hold.id, reason="closed")
+    assert sealed.erasure.subject("alice", reason="request 27").kept_workflows == ("V",)

@@ -12,7 +12,8 @@ import pytest
 from holdfast.adapters.crypto.signing import verify
 from holdfast.application.audit_report import check_statement
 from holdfast.application.evidence_controls import CONTROLS
-from holdfast.application.evidence_pack import SHOWN_MAX, Horizon, make_pack, write_pack
+from holdfast.application.evidence_pack import SHOWN_MAX, Horizon, make_pack, observe, write_pack
+from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import CheckpointWriteError, ConfigError
 from holdfast.domain.merkle import leaf_hash
 from holdfast.domain.tiles import TileHashes
@@ -160,6 +161,13 @@ def test_what_should_not_be_overlooked_is_said(control, settings, said):
     given = horizon(day_at_work())
     told = answer(replace(given, settings={**SETTINGS, **settings}), control)
     assert any(warning.startswith(said) for warning in told["attention"])
+
+
+def test_a_workflow_that_was_only_asked_for_is_not_one_of_the_register():
+    told = day_at_work()
+    before = observe(told.lines, SETTINGS).workflows
+    told.add(entry(90, AuditType.TRAIL_READ, workflow_id="NOPE"))
+    assert b"NOPE" in told.lines[-1] and observe(told.lines, SETTINGS).workflows == before
 
 
 def test_what_is_in_order_is_not_warned_of():

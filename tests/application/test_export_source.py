@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.application.audit_export import SUMS_FILE, write_export
 from holdfast.application.export_source import ExportSource
-from holdfast.domain.errors import CheckpointCorruptError, CheckpointNotFoundError
+from holdfast.domain.errors import CheckpointNotFoundError
 from holdfast.domain.log_check import Level, LogReport, Trust, Verdict
 from holdfast.domain.note import parse_note
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head
@@ -184,5 +184,17 @@ def test_what_is_no_export_is_told(tmp_path: Path) -> None:
     with pytest.raises(CheckpointNotFoundError, match="no export, or one that was not finished"):
         ExportSource(tmp_path)
     (tmp_path / SUMS_FILE).write_bytes(b"")
-    with pytest.raises(CheckpointCorruptError, match="holds 0"):
+    with pytest.raises(CheckpointNotFoundError, match="neither a log nor a session"):
         ExportSource(tmp_path).evidence()
+
+
+@pytest.mark.parametrize("line", [b"[" * 200_000, b'{"session":"s","seq":1e999,"text":"x"}'])
+def test_a_line_that_is_no_payload_is_passed_over(
+    line: bytes, desk: Desk, exports: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "export"
+    shutil.copytree(exports / "whole", folder)
+    (folder / "payloads" / "000.jsonl").write_bytes(line + b"\n")
+    report = verify(folder, desk.log.trust())
+    assert report.erased
+    assert report.verdict() is Verdict.FAILED

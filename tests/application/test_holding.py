@@ -95,3 +95,17 @@ def test_a_hold_that_cannot_be_read_still_stands(service: CheckpointService) -> 
     service._engine.kit.store.commit([Commit(NO_WORKFLOW, Head(), files={"holds/a": b"torn"})])
     with pytest.raises(CheckpointCorruptError, match="nothing may be removed"):
         service.delete("W@1")
+
+
+def test_a_hold_on_a_person_keeps_every_workflow_that_is_about_them(service: CheckpointService) -> None:
+    service.subjects.declare("W", "alice")
+    service.holds.place(subject="alice", reason="case 18")
+    for removing in (
+        lambda: service.prune_checkpoints("W", retain_count=1, retain_days=0),
+        lambda: service.delete("W@1"),
+        lambda: service.erasure.workflow("W", reason="request 3"),
+    ):
+        with pytest.raises(LegalHoldError, match="case 18"):
+            removing()
+    assert service.holds.stands_against("W")
+    assert service.delete("V@1")

@@ -55,3 +55,21 @@ def test_a_store_without_imports_has_nothing_to_erase_there(target: CheckpointSe
     assert without_payloads(store, ["nobody's"]) == ({}, 0)
     assert list(store.files(IMPORTS))
     target.close()
+
+
+def test_payloads_of_entries_that_no_head_covered_go_too(tmp_path: Path) -> None:
+    settings = {"retain": False, "background": False, "signing_key": f"{tmp_path}/log.key"}
+    with (
+        bootstrap.open(f"{tmp_path}/source", **settings) as source,
+        bootstrap.open(f"{tmp_path}/target", retain=False, background=False) as kept,
+    ):
+        source.create_checkpoint("W", {"n": 1})
+        source.audit.keeper.anchor(create_key=True)
+        for _ in range(3):
+            source.record_decision("W", f"believe {MARK}")
+        kit, store = source._engine.kit, kept._engine.kit.store
+        Copier(kit.store, store, kit.packer, kit.formats).copy(["W"], with_trail=True)
+        [tail] = [name for name in store.files(IMPORTS) if name.endswith("payloads/tail.jsonl")]
+        assert MARK.encode() in (store.file(tail) or b"")
+        assert kept.erasure.workflow("W", reason="request 26").payloads == 3
+    assert held(tmp_path / "target") == []

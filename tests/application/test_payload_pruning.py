@@ -12,7 +12,7 @@ from holdfast.application.service import CheckpointService
 from holdfast.bootstrap import build_kit
 from holdfast.config import Config
 from holdfast.domain.audit_type import AuditType
-from holdfast.domain.errors import InvalidStateError
+from holdfast.domain.errors import ConfigError
 from holdfast.domain.trail import decode_entry
 from holdfast.domain.trail_check import verify_session
 from holdfast.testing import FixedClock
@@ -51,7 +51,7 @@ def test_what_is_old_goes_and_every_line_still_verifies(service: CheckpointServi
 
 
 def test_nothing_below_the_minimum_can_go(service: CheckpointService) -> None:
-    with pytest.raises(InvalidStateError, match="kept for 183 days at least, not 182"):
+    with pytest.raises(ConfigError, match="kept for 183 days at least, not 182"):
         prune(service, 182)
 
 

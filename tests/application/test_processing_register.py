@@ -57,7 +57,7 @@ def test_the_register_has_what_was_said_and_what_was_seen():
 def test_workflows_that_no_activity_covers_are_named():
     register = make_register(SAID, OBSERVED)
     assert register["workflows_without_activity"] == ["PAY-1"]
-    assert register["missing"] == ["an activity for 1 workflows"]
+    assert register["missing"] == ["an activity for 1 workflow"]
 
 
 def test_what_nobody_said_is_missing_and_not_made_up():
@@ -127,7 +127,7 @@ def test_the_register_can_be_printed():
     page = Page(render_register(make_register(SAID, OBSERVED)))
     check_page(page)
     assert "to compare offers" in page.text and "trail days min" in page.text.lower()
-    assert "Not stated: an activity for 1 workflows" in page.text
+    assert "Not stated: an activity for 1 workflow." in page.text
     everything = {**SAID, "activities": [{**SAID["activities"][0], "workflows": ["*"]}]}
     assert (
         "Every field of the register is filled in."

@@ -15,7 +15,7 @@ from holdfast.application.processing_register import write_annotations
 from holdfast.application.reporting import FORMATS, Reports, settings_of
 from holdfast.application.service import CheckpointService
 from holdfast.domain.audit_type import AuditType
-from holdfast.domain.errors import CheckpointNotFoundError, ConfigError, InvalidStateError
+from holdfast.domain.errors import CheckpointNotFoundError, ConfigError
 from tests.application.services import make_kit
 from tests.application.told import Page, check_page
 
@@ -106,7 +106,7 @@ def test_the_register_is_made_of_the_store_as_it_is(reports, service):
 
 def test_a_horizon_beyond_the_log_is_refused(reports):
     for size in (-1, 1000):
-        with pytest.raises(InvalidStateError, match="entries, not"):
+        with pytest.raises(ConfigError, match="entries, not"):
             reports.horizon(size)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+import holdfast
+from holdfast import bootstrap
 from holdfast.adapters.memory import MemoryStore
 from holdfast.application.service import CheckpointService
 from holdfast.application.subjects import FOLDER, SECRET, Subjects
@@ -43,6 +45,14 @@ def test_the_trail_knows_the_pseudonym_only(subjects: Subjects, store: MemorySto
     lines = list(store.leaves())
     assert any(pseudonym.encode() in line for line in lines)
     assert not any(b"alice" in line for line in lines)
+
+
+def test_declaring_somebody_new_in_an_encrypted_store_is_no_step_of_the_clock(monkeypatch) -> None:
+    monkeypatch.setenv("STORE_KEY", "ab" * 32)
+    with holdfast.open("memory:", encrypt=True, encryption_key="env:STORE_KEY") as service:
+        service.create_checkpoint("W", {"step": 1})
+        service.subjects.declare("W", "alice")
+        assert service.audit.verify().clock_steps == 0
 
 
 def test_pseudonyms_differ_from_store_to_store(subjects: Subjects) -> None:
@@ -93,3 +103,14 @@ def test_what_is_no_id_and_what_cannot_be_read_is_told(subjects: Subjects, store
     store.commit([Commit(NO_WORKFLOW, Head(), files={FOLDER + "ab": b"torn"})])
     with pytest.raises(CheckpointCorruptError, match="cannot be read"):
         subjects.listing()
+
+
+def test_a_declaration_that_was_swapped_with_another_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_KEY", "00" * 32)
+    with bootstrap.open("memory:", encrypt=True, encryption_key="env:TEST_KEY", background=False) as service:
+        subjects, store = service.subjects, service._engine.kit.store
+        names = [FOLDER + subjects.declare(*about) for about in (("W", "alice"), ("V", "bob"))]
+        files = dict(zip(names, map(store.file, reversed(names)), strict=True))
+        store.commit([Commit(NO_WORKFLOW, Head(), files=files)])
+        with pytest.raises(CheckpointCorruptError):
+            subjects.known("alice")

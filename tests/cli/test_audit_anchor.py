@@ -48,6 +48,13 @@ def test_a_head_that_nothing_followed_is_not_signed_again(run: Run, signed: tupl
     assert run("audit", "anchor", "--store", store, "--json").data["size"] > sizes[1]
 
 
+def test_a_second_key_is_told(run: Run, signed: tuple[Path, str], monkeypatch, tmp_path: Path):
+    assert "needs all of them" not in run("audit", "anchor", "--store", signed[0]).err
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "elsewhere"))
+    assert run("audit", "verify", "--store", signed[0]).exit_code == Exit.DONE
+    assert "needs all of them" in run("audit", "anchor", "--store", signed[0]).err
+
+
 def test_a_pin_follows_the_log_and_never_goes_back(run: Run, signed: tuple[Path, str], tmp_path: Path):
     store, _ = signed
     copy = tmp_path / "copy"

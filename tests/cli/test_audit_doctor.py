@@ -33,6 +33,7 @@ def test_a_key_on_another_machine_is_no_warning(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "elsewhere"))
     status, detail = checks(run, signed[0])["signing key"]
     assert status == "info" and "not on this machine" in detail
+    assert "second key" in run("doctor", "--store", signed[0]).out
 
 
 def test_a_key_that_others_may_read_is_a_warning(run: Run, signed: tuple[Path, str], tmp_path: Path):

@@ -40,5 +40,5 @@ def test_old_payloads_go_and_the_trail_verifies(run: Run, place: Path):
 
 def test_below_the_minimum_it_is_refused(run: Run, place: Path):
     result = run("audit", "prune", "--older-than-days", "30", "--yes", "--store", place)
-    assert result.exit_code != 0
+    assert result.exit_code == Exit.USAGE
     assert "kept for 183 days at least" in result.err

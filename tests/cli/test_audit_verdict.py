@@ -32,7 +32,8 @@ def test_coverage_and_tail_are_told_in_numbers():
 
 
 @pytest.mark.parametrize(
-    "seconds, text", [(-1, "0 seconds"), (90, "90 seconds"), (7200, "2 hours"), (3e5, "3 days")]
+    "seconds, text",
+    [(-1, "0 seconds"), (1.2, "1 second"), (90, "90 seconds"), (7200, "2 hours"), (3e5, "3 days")],
 )
 def test_ages_are_told_in_their_largest_unit(seconds: float, text: str):
     assert age_text(seconds) == text

@@ -139,6 +139,9 @@ def test_one_session_is_verified_by_itself(run: Run, signed: tuple[Path, str]):
 def test_a_folder_that_is_no_export_is_not_found(run: Run, tmp_path: Path):
     (tmp_path / "empty").mkdir()
     assert run("audit", "verify", "empty").exit_code == Exit.NOT_FOUND
+    (tmp_path / "empty" / "SHA256SUMS").touch()
+    told = run("audit", "verify", "empty")
+    assert told.exit_code == Exit.NOT_FOUND and "evidence pack" in told.err
 
 
 def test_what_is_neither_folder_nor_proof_is_no_evidence(run: Run, tmp_path: Path):

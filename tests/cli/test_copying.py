@@ -66,6 +66,8 @@ def test_a_dry_run_tells_and_makes_nothing(run: Run, store: Path):
     assert [line.split()[-2:] for line in result.out.splitlines()[1:]] == [["to", "copy"]] * 2
     assert result.err == "Nothing was changed.\n"
     assert not Path("target").exists()
+    planned = run("copy", store, "target", "--dry-run", "--json").data
+    assert planned["target"] == f"file:{Path('target').resolve()}"
     run("copy", store, "target", "WF-1")
     plan = run("copy", store, "target", "--dry-run", "--json").data
     assert [one["outcome"] for one in plan["workflows"]] == ["present", "copied"]

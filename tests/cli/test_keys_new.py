@@ -15,6 +15,11 @@ def test_a_key_is_made_and_how_to_name_it_is_printed(run: Run, tmp_path):
     assert again.exit_code == 1 and "never replaced" in again.error["hint"]
 
 
+def test_a_folder_that_is_not_there_is_no_file_that_is(run: Run, tmp_path):
+    failed = run("keys", "new", "--out", tmp_path / "nowhere" / "kek", "--json")
+    assert failed.exit_code == 1 and failed.error["hint"] == ""
+
+
 def test_programs_are_told_in_json(run: Run, tmp_path):
     done = run("keys", "new", "--out", tmp_path / "kek", "--json")
     assert done.data == {"file": str(tmp_path / "kek"), "encryption_key": f"file:{tmp_path / 'kek'}"}

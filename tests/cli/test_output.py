@@ -97,6 +97,7 @@ def test_nouns_follow_their_number():
         "1 checkpoint",
         "1,200 checkpoints",
     ]
+    assert (counted(2, "entry"), counted(2, "key")) == ("2 entries", "2 keys")
 
 
 @pytest.mark.parametrize(

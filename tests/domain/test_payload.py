@@ -26,7 +26,7 @@ OBJECTS = st.dictionaries(TEXT, PLAIN, max_size=3).filter(lambda value: "$hf" no
 def test_the_line_can_be_read_and_checked_with_other_tools():
     line = encode_payload({"decision": "approve_design", "confidence": 0.92}, SALT)
     assert line == (
-        b'{"salt":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=","id":"AE-001",'
+        b'{"salt":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",'
         b'"data":{"decision":"approve_design","confidence":0.92}}\n'
     )
     assert commitment(line) == "sha256:" + hashlib.sha256(line).hexdigest()

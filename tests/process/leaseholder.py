@@ -17,7 +17,7 @@ from holdfast.application.service import CheckpointService
 from holdfast.bootstrap import build_kit, open_store
 from holdfast.config import Config
 from holdfast.domain.errors import CheckpointError
-from holdfast.domain.record import Commit
+from holdfast.domain.record import NO_WORKFLOW, Commit
 from holdfast.ports import Store
 from holdfast.testing import FailingStore
 from tests.process.running import ROOT
@@ -40,11 +40,15 @@ class WorkersStore(FailingStore):
         if self.stops_before_commit:
             self.stops_before_commit = False
             os.kill(os.getpid(), signal.SIGSTOP)
-        return super().commit(commits if self._is_fenced else [self._forged(commit) for commit in commits])
+        return super().commit(
+            commits
+            if self._is_fenced
+            else [self._forged(commit) if commit.workflow_id else commit for commit in commits]
+        )
 
     def _forged(self, commit: Commit) -> Commit:
         """Show whatever token passes: as if nobody looked at it. For negative controls."""
-        lease = self.store.lease(commit.workflow_id)
+        lease = self.store.lease(commit.workflow_id) if commit.workflow_id != NO_WORKFLOW else None
         return replace(commit, token=lease.token if lease else 0)
 
 

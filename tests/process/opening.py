@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.adapters.filesystem.disk import Disk
-from holdfast.adapters.filesystem.store import FilesystemStore
 from tests.process.child import Child, Report, start
+from tests.process.children import TellingStore
 from tests.process.commits import Acknowledged
 from tests.process.writers import JOURNAL_BYTES, compete, examine
 
@@ -67,7 +67,7 @@ class HastyDisk(Disk):
 
 def _open_at_once(report: Report, _: int, root: str, gate: Signal, who: int) -> None:
     gate.wait()
-    store = FilesystemStore.open(root, journal_bytes=JOURNAL_BYTES)
+    store = TellingStore.open(root, journal_bytes=JOURNAL_BYTES)
     compete(store, f"WF-{who}", 3, str(who), report)
     store.close()
 
@@ -97,7 +97,7 @@ def _commit_and_leave(report: Report, _: int, disk: Disk, before: Signal | None,
     """End without closing: what was acknowledged is in the journal, and nowhere else."""
     if before is not None:
         before.wait()
-    store = FilesystemStore.open(disk.root, journal_bytes=JOURNAL_BYTES, background=False, disk=disk)
+    store = TellingStore.open(disk.root, journal_bytes=JOURNAL_BYTES, background=False, disk=disk)
     compete(store, f"WF-{type(disk).__name__}", 3, "w", report)
     after.tell()
 

@@ -36,7 +36,7 @@ def context_of(service: CheckpointService, name: str) -> Any:
 
 def test_hazard_02_two_processes_across_the_rings_end(fast_folder: Path) -> None:
     """A ring of a few frames, so that nearly every commit of one crosses what the other wrote."""
-    plan = {"journal_bytes": 16384, "pad_bytes_max": 2500}
+    plan = {"journal_bytes": 24576, "pad_bytes_max": 2500}
     result = run("children", "neighbour", seed=2, rounds=15, folder=str(fast_folder), plan=plan)
     assert result["violations"] == [] and result["kills"] == 15
 

@@ -331,7 +331,7 @@ class MemoryStore:
             if self._files.get(name) != data:
                 return commit.file_conflict(name)
         if commit.workflow_id == NO_WORKFLOW:
-            return None
+            return commit.check_nameless()
         fenced_off = leases.refusal(commit, self.lease(commit.workflow_id))
         if fenced_off is not None:
             return fenced_off

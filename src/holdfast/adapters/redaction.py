@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Iterator
@@ -89,6 +90,16 @@ def _compile_re(expression: str) -> Scanner:
     from holdfast.domain.candidates import CandidateScanner
 
     return CandidateScanner() if expression == EXPRESSION else _ReScanner(expression)
+
+
+def _forget() -> None:
+    """Compile anew in a forked child: re2 searches without the interpreter's lock, with locks of its own."""
+    _compile_re2.cache_clear()
+    _compile_re.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 class _ReScanner:

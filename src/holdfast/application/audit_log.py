@@ -24,7 +24,7 @@ from holdfast.application.sealing import read_payload
 from holdfast.application.trailing import Facts, Trail
 from holdfast.domain.audit_type import AuditType, Outcome
 from holdfast.domain.errors import CheckpointWriteError, ConfigError
-from holdfast.domain.ids import check_session_id
+from holdfast.domain.ids import check_session_id, check_workflow_id
 from holdfast.domain.log_check import LogReport, Trust, verify_log
 from holdfast.domain.note import VerifierKey
 from holdfast.domain.trail import claimed_id, decode_entry
@@ -72,6 +72,8 @@ class AuditLog:
         if self._kit.redactor is not None:
             names = {"session_id": session_id, "workflow_id": workflow_id, "agent_id": agent}
             self._kit.redactor.check_names(type=type, correlation_id=correlation_id, **names)
+            # The application's own facts may have telling names; those of Holdfast have none.
+            facts = None if facts is None else self._kit.redactor.tree(dict(facts))
         entries = self._trail.told(
             type,
             session_id=None if session_id is None else check_session_id(session_id),
@@ -113,8 +115,14 @@ class AuditLog:
             newest: the last ones instead.
 
         Raises:
+            InvalidIdError: the session or the workflow is none that could be there.
             ChecksumMismatchError: an entry or a payload is not what was committed.
         """
+        # What is asked for is told, and what cannot be a name could never be written.
+        if session_id is not None:
+            check_session_id(session_id)
+        if workflow is not None:
+            check_workflow_id(workflow)
         query = AuditQuery(
             session_id, tuple(map(str, event_types)), after, before, agent, workflow, actor, outcome
         )
@@ -141,7 +149,7 @@ class AuditLog:
         """Remove the payloads of old entries; the entries stay, and every proof.
 
         Raises:
-            InvalidStateError: they have to be kept for longer.
+            ConfigError: they have to be kept for longer.
         """
         return prune_payloads(self._kit, self._trail, older_than_days, dry_run=dry_run)
 
@@ -150,6 +158,7 @@ class AuditLog:
 
         A chain alone cannot show that its end was cut off: `verify` can.
         """
+        check_session_id(session_id)
         with self._if_possible():
             self._trail.flush()
         report = verify_session(self._store.trail(session_id), session_id, self._store.payload)

@@ -99,7 +99,8 @@ def coverage_text(report: LogReport) -> str:
         since = (
             f" since {moment_text(report.tail_since)}" if report.tail_since and not report.fault_count else ""
         )
-        text += f" Unanchored tail: {report.tail} entries{since}."
+        count = "1 entry" if report.tail == 1 else f"{report.tail} entries"
+        text += f" Unanchored tail: {count}{since}."
     return text
 
 

@@ -15,11 +15,13 @@ from holdfast.application.audit_log import AuditLog
 from holdfast.application.commands import CheckpointName, CheckpointOptions, CreateCheckpoint, State
 from holdfast.application.commit_queue import CommitQueue, Ticket
 from holdfast.application.erasing import Eraser
+from holdfast.application.fork_gate import GATE
 from holdfast.application.holding import Holds
 from holdfast.application.housekeeping import Housekeeper
 from holdfast.application.kit import Kit
 from holdfast.application.log_keeping import LogKeeper
 from holdfast.application.reading import Reader
+from holdfast.application.redacting import LOGS
 from holdfast.application.resolve import resolve, uuid_of
 from holdfast.application.retain import PruneResult, plan_delete, plan_prune, secure
 from holdfast.application.subject_export import SubjectExporter
@@ -56,6 +58,8 @@ class Engine:
     def begin(self) -> None:
         """Set up everything a process needs of its own: at the start, and again in a forked child."""
         kit = self.kit
+        if kit.redactor is not None:
+            kit.redactor.begin()
         self.queue = CommitQueue(kit.store.commit, lambda *refusal: self.trail.refused(*refusal))
         self.trail = Trail(kit, self.queue, self._owe_head)
         self.keeper = LogKeeper(kit, self.trail)
@@ -135,7 +139,7 @@ class Engine:
         """
         if not dry_run:
             with self.trail.refusals(workflow_id):
-                self.holds.check(workflow_id=workflow_id)
+                self.holds.check(workflow_id=check_workflow_id(workflow_id))
         plan = plan_prune(self.kit, workflow_id, policy)
         if dry_run or not (plan.removal.sequences or plan.removal.groups):
             return PruneResult(plan.removal.sequences, plan.freed_bytes, dry_run=dry_run)
@@ -198,7 +202,9 @@ class Engine:
         """Sign a head where there is a key; what goes wrong keeps nobody from working."""
         self._head_due = False
         try:
-            self.keeper.anchor()
+            # The first signature imports what signs.
+            with GATE:
+                self.keeper.anchor()
         except StoreClosedError:
             return
         except CheckpointError as problem:
@@ -241,6 +247,7 @@ def _at_exit() -> None:
 
 def _after_fork() -> None:
     """Start anew in a child: its parent's threads, locks and queued commits are not its own."""
+    LOGS.begin_anew()
     for engine in list(_ENGINES):
         engine.begin()
 

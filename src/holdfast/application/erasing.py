@@ -18,8 +18,9 @@ from holdfast.application.retain import Plan, plan_erasure
 from holdfast.application.subjects import Subjects
 from holdfast.application.trailing import Trail
 from holdfast.application.writer import Writer
+from holdfast.domain import plainjson
 from holdfast.domain.audit_type import AuditType
-from holdfast.domain.errors import CheckpointNotFoundError
+from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError
 from holdfast.domain.ids import check_id, check_workflow_id
 from holdfast.domain.keyring_file import subject_scope, workflow_scope
 from holdfast.domain.trail import decode_entry
@@ -79,12 +80,17 @@ class Eraser:
         Raises:
             CheckpointNotFoundError: nothing is known about such a person.
             LegalHoldError: something has to stay; nothing was done.
+            CheckpointConflictError: more was declared about them meanwhile; try again.
         """
         check_id("subject", subject)
         check_id("reason", reason)
+        # Read before: a workflow that is declared meanwhile must not be forgotten with the declaration.
+        file = self._subjects.file(subject)
+        expected = {file: self._kit.store.file(file)}
         known = self._subjects.known(subject)
         alone, shared = self._subjects.divided(known)
-        self._check_holds(alone, subject)
+        # A key takes what was sealed with it out of shared workflows, too.
+        self._check_holds(alone if self._kit.vault is None else known.workflows, subject)
         facts: dict[str, int | str] = {"scope": "subject", "subject": known.pseudonym, "reason": reason}
         kept = tuple(shared)
         declared: dict[str, bytes | None] = {known.file: None} if known.workflows else {}
@@ -93,10 +99,10 @@ class Eraser:
             sealed = keyring.destruction(subject_scope(subject))
             if sealed is None and not declared:
                 raise _unknown(known.pseudonym)
-            return self._destroy(keyring, alone, facts, [sealed] if sealed else [], declared, kept)
+            return self._destroy(keyring, alone, facts, [sealed] if sealed else [], declared, kept, expected)
         if not declared:
             raise _unknown(known.pseudonym)
-        return self._remove(alone, facts, declared, kept)
+        return self._remove(alone, facts, declared, kept, expected)
 
     def _remove(
         self,
@@ -104,6 +110,7 @@ class Eraser:
         facts: dict[str, int | str],
         declared: dict[str, bytes | None] | None = None,
         kept: tuple[str, ...] = (),
+        expected_files: dict[str, bytes | None] | None = None,
     ) -> ErasureResult:
         """Remove the bytes; the declaration goes last, so that what was interrupted can be repeated."""
         freed_bytes = 0
@@ -117,7 +124,9 @@ class Eraser:
         count += len(payloads)
         counts: dict[str, int | str] = {"workflows": len(workflow_ids), "payloads": count}
         told = self._trail.told(AuditType.DATA_ERASED, facts={**facts, **counts})
-        self._trail.commit(told, {**(declared or {}), **imported}, erased=tuple(payloads))
+        if payloads:
+            self._trail.erase((), tuple(payloads))
+        self._trail.commit(told, {**(declared or {}), **imported}, expected_files)
         # Journals and free pages must not keep what was erased.
         self._kit.store.settle()
         return ErasureResult(tuple(workflow_ids), kept, count, 0, freed_bytes)
@@ -130,12 +139,13 @@ class Eraser:
         going: Sequence[Destruction] = (),
         declared: dict[str, bytes | None] | None = None,
         kept: tuple[str, ...] = (),
+        expected_files: dict[str, bytes | None] | None = None,
     ) -> ErasureResult:
         """Destroy keys, all in one commit, and forget them."""
         found = [keyring.destruction(workflow_scope(workflow_id)) for workflow_id in workflow_ids]
         keys = [*going, *(one for one in found if one is not None)]
         files: dict[str, bytes | None] = dict(declared or {})
-        expected: dict[str, bytes | None] = {}
+        expected: dict[str, bytes | None] = dict(expected_files or {})
         for key in keys:
             files |= key.files
             expected |= key.expected_files
@@ -157,16 +167,27 @@ class Eraser:
         """Find the payloads that tell of a workflow, in every session."""
         store = self._kit.store
         for session_id in store.sessions():
-            for line in store.trail(session_id):
-                entry = decode_entry(line, None)
-                if entry.workflow_id == workflow_id and entry.payload:
-                    yield session_id, entry.seq
+            for seq, line in enumerate(store.trail(session_id), 1):
+                if _tells_of(workflow_id, line):
+                    yield session_id, seq
 
     def _check_holds(self, workflow_ids: Sequence[str], subject: str | None = None) -> None:
         with self._trail.refusals(workflow_ids[0] if workflow_ids else ""):
             self._holds.check(subject=subject)
             for workflow_id in workflow_ids:
                 self._holds.check(workflow_id=workflow_id)
+
+
+def _tells_of(workflow_id: str, line: bytes) -> bool:
+    """Tell whether an entry has a payload about a workflow; one that was damaged since, by what it claims.
+
+    A damaged line can never be put right, and must not keep everybody from being erased.
+    """
+    try:
+        entry = decode_entry(line, None)
+        return entry.workflow_id == workflow_id and bool(entry.payload)
+    except CheckpointError:
+        return b'"workflow":' + plainjson.dumps(workflow_id) in line and b'"payload":' in line
 
 
 def _unknown(pseudonym: str) -> CheckpointNotFoundError:

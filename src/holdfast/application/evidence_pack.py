@@ -29,6 +29,7 @@ from holdfast.application.evidence_controls import CONTROLS, Control, Measure
 from holdfast.application.evidence_html import render_index
 from holdfast.application.processing_register import Observed, make_register, render_register
 from holdfast.domain.audit_entry import AuditEntry
+from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import CheckpointWriteError, ConfigError
 from holdfast.domain.log_check import Level, LogReport
 from holdfast.domain.merkle import HashReader, inclusion_proof
@@ -56,7 +57,7 @@ An evidence pack of a Holdfast store.
   SHA256SUMS          sums of all files: sha256sum -c SHA256SUMS
   statement.note      a signed note over the sum of SHA256SUMS, if the log has a key
 
-Check a proof:  holdfast audit verify proofs/N.tlog-proof
+Check a proof:  holdfast audit verify proofs/N.tlog-proof --key KEY
 or with any other verifier of C2SP tlog-proof. Get the public key from somewhere else than from here.
 """
 
@@ -213,7 +214,8 @@ def _walk(lines: Iterable[bytes], controls: Iterable[Control]) -> _Walk:
         walk.last = max(walk.last, moment)
         walk.clock_steps += entry.clock is not None
         walk.sessions.add(entry.session_id)
-        if entry.workflow_id is not None:
+        # Who reads may ask for a workflow that never was.
+        if entry.workflow_id is not None and entry.type != AuditType.TRAIL_READ:
             walk.workflows.add(entry.workflow_id)
         for query, found in asking:
             if query.matches(str(entry.type), str(entry.outcome)):
@@ -344,7 +346,9 @@ def _attention(control: Control, told: Mapping[str, Any]) -> list[str]:
     if verification and verification["level"] in (Level.NONE.label, Level.CHAIN.label):
         warnings.append("no signed head was checked")
     if verification.get("unanchored_tail") and verification.get("signed_entries"):
-        warnings.append(f"{verification['unanchored_tail']} entries are not covered by a signed head")
+        tail = verification["unanchored_tail"]
+        are = "1 entry is" if tail == 1 else f"{tail} entries are"
+        warnings.append(f"{are} not covered by a signed head")
     for measure in (Measure.ENCRYPTION, Measure.REDACTION, Measure.RECORDING):
         if measure in told and not told[measure].get("on"):
             warnings.append(f"{measure} is off")

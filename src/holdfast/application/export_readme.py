@@ -19,6 +19,7 @@ WHAT IS HERE
   payloads/              what the entries commit to by its SHA-256; may have been erased since
   tail.jsonl             entries that no head covers yet, if there are any
   sessions/              the same entries, session by session, one on a line, for people and for jq
+  merkle_roots.json      the signed heads as a list: size, root, time; one for each session lies with it
   SHA256SUMS             sums of all these files
 
 """
@@ -38,6 +39,7 @@ WHAT IS HERE
   sessions/*/audit_trail.jsonl      the entries, one on a line
   sessions/*/payloads.jsonl         what the entries commit to by its SHA-256; may have been erased since
   sessions/*/proofs/*.tlog-proof    for the entry of that number: that it is in the log (C2SP tlog-proof)
+  merkle_roots.json                 the signed heads as a list: size, root, time; and those of the session
   SHA256SUMS                        sums of all these files
 
 """
@@ -56,7 +58,9 @@ HOW TO VERIFY
   everything that reads https://c2sp.org/tlog-tiles, and the program independent_verifier.py from Holdfast's
   tests, which is one file of plain Python with no dependencies.
 
+  With that file: python independent_verifier.py THIS-FOLDER KEY
   With Holdfast:  holdfast audit verify THIS-FOLDER --key KEY
+  KEY is the public key of the log, one line: name+id+key.
 """
 
 _HEAD = """\

@@ -111,9 +111,16 @@ class ExportSource:
         """Give the one session as it is verified.
 
         Raises:
-            CheckpointCorruptError: there is not exactly one.
+            CheckpointNotFoundError: there is none; this may be something else than an export.
+            CheckpointCorruptError: there are several.
         """
         folders = [path for path in self.folder.glob("sessions/*") if path.is_dir()]
+        if not folders:
+            raise CheckpointNotFoundError(
+                "this folder holds neither a log nor a session",
+                place=str(self.folder),
+                hint="Of an evidence pack verify the proofs, one by one: PACK/proofs/N.tlog-proof.",
+            )
         if len(folders) != 1:
             raise CheckpointCorruptError(
                 f"an export of one session holds {len(folders)}", place=str(self.folder / "sessions")
@@ -249,7 +256,7 @@ def _payload_lines(path: Path) -> Iterator[_Stored]:
                     text.encode() if isinstance(text, str) else b64decode(fields["base64"], validate=True)
                 )
                 yield _Stored(str(fields["session"]), int(fields["seq"]), stored)
-            except (ValueError, KeyError, TypeError, AttributeError):
+            except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
                 # The sums name the file; an entry whose payload is not found here counts as erased.
                 continue
 

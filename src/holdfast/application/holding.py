@@ -103,11 +103,12 @@ class Holds:
         holds = self.listing()
         if holds and subject is not None:
             subject = self._subjects.pseudonym(subject)
+        people = {subject} if subject is not None else set()
+        if workflow_id is not None and any(hold.subject for hold in holds):
+            people.update(known.pseudonym for known in self._subjects.of(workflow_id))
         for hold in holds:
             covers_all = hold.workflow_id is None and hold.subject is None
-            is_named = (workflow_id is not None and hold.workflow_id == workflow_id) or (
-                subject is not None and hold.subject == subject
-            )
+            is_named = hold.subject in people or (workflow_id is not None and hold.workflow_id == workflow_id)
             if covers_all or is_named:
                 raise LegalHoldError(
                     f"a legal hold stands against it: {hold.reason}",

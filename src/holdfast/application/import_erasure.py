@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Collection, Iterator
 
-from holdfast.application.audit_export import SUMS_FILE
+from holdfast.application.audit_export import SUMS_FILE, TAIL_FILE
 from holdfast.application.trail_copying import IMPORTS, stored_name
 from holdfast.domain.tiles import unpack_bundle
 from holdfast.domain.trail import decode_entry
@@ -33,11 +33,17 @@ def without_payloads(store: Store, workflow_ids: Collection[str]) -> tuple[dict[
 
 def _entries(store: Store, folder: str, workflow_ids: Collection[str]) -> Iterator[tuple[str, int]]:
     """Find the entries that have a payload and tell of one of the workflows."""
+    for line in _lines(store, folder):
+        entry = decode_entry(line, None)
+        if entry.payload and entry.workflow_id in workflow_ids:
+            yield entry.session_id, entry.seq
+
+
+def _lines(store: Store, folder: str) -> Iterator[bytes]:
+    """Give every entry of an import: those in bundles, and those that came after its newest head."""
     for name in store.files(folder + _ENTRIES):
-        for line in unpack_bundle(store.file(name) or b""):
-            entry = decode_entry(line, None)
-            if entry.payload and entry.workflow_id in workflow_ids:
-                yield entry.session_id, entry.seq
+        yield from unpack_bundle(store.file(name) or b"")
+    yield from (store.file(f"{folder}/{TAIL_FILE}") or b"").splitlines(keepends=True)
 
 
 def _changed(

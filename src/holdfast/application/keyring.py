@@ -150,8 +150,8 @@ class Keyring:
         if self._keks.keys() & self.file.wrappings.keys():
             self._open_index()
             return
+        named = self.file.wrappings[self.file.current].source
         if not self.sources:
-            named = self.file.wrappings[self.file.current].source
             raise KeyUnavailableError(
                 "the store is encrypted and no key is configured",
                 place=f"{self._store.url} (its key was last found in {named})",
@@ -161,8 +161,8 @@ class Keyring:
         if not self._keks.keys() & self.file.wrappings.keys():
             raise KeyUnavailableError(
                 "the key that is configured is not the one this store is encrypted with",
-                place=self._store.url,
-                hint="See `holdfast keys check`.",
+                place=f"{self._store.url} (its key was last found in {named})",
+                hint="Let encryption_key name the store's own key; after a rotation that is the new one.",
             )
         self._open_index()
 

@@ -361,7 +361,7 @@ def read_roots(data: bytes | None) -> list[dict[str, Any]]:
     """Read a `merkle_roots.json`; it is a view: one that is none is empty."""
     try:
         listed = json.loads(data or b"[]")
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     return [root for root in listed if isinstance(root, dict)] if isinstance(listed, list) else []
 

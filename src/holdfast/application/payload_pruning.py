@@ -15,7 +15,7 @@ from holdfast.application.kit import Kit
 from holdfast.application.trailing import Trail
 from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.audit_type import AuditType
-from holdfast.domain.errors import InvalidStateError
+from holdfast.domain.errors import ConfigError
 from holdfast.domain.trail import decode_entry
 
 _BATCH = 1000
@@ -34,10 +34,10 @@ def prune_payloads(kit: Kit, trail: Trail, older_than_days: int, *, dry_run: boo
     """Remove the payloads of entries that are older than so many days.
 
     Raises:
-        InvalidStateError: they have to be kept for longer.
+        ConfigError: they have to be kept for longer.
     """
     if older_than_days < kit.audit_retain_days:
-        raise InvalidStateError(
+        raise ConfigError(
             f"the trail is kept for {kit.audit_retain_days} days at least, not {older_than_days}",
             hint="Name a longer time, or change audit_retain_days if you may.",
         )
@@ -53,7 +53,7 @@ def prune_payloads(kit: Kit, trail: Trail, older_than_days: int, *, dry_run: boo
         for start in range(0, len(going), _BATCH):
             batch = tuple(going[start : start + _BATCH])
             facts: dict[str, int | str] = {"payloads": len(batch), "older_than_days": older_than_days}
-            trail.commit(trail.told(AuditType.PAYLOADS_PRUNED, facts=facts), {}, erased=batch)
+            trail.erase(trail.told(AuditType.PAYLOADS_PRUNED, facts=facts), batch)
     return PrunedPayloads(len(going), held, dry_run)
 
 

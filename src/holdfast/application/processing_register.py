@@ -186,7 +186,8 @@ def _missing(said: Mapping[str, Any], uncovered: int) -> list[str]:
     missing += [] if said.get("activities") else ["processing activities"]
     for activity in said.get("activities", []):
         missing += [f"{field} of {activity['name']}" for field in _NEEDED_FIELDS if not activity.get(field)]
-    return missing + ([f"an activity for {uncovered} workflows"] if uncovered else [])
+    workflows = "1 workflow" if uncovered == 1 else f"{uncovered} workflows"
+    return missing + ([f"an activity for {workflows}"] if uncovered else [])
 
 
 def render_register(register: Mapping[str, Any]) -> str:

@@ -6,11 +6,11 @@ The key is read, or made, when the first secret is met: most stores never see on
 from __future__ import annotations
 
 import secrets
-import threading
 import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from holdfast.application.fork_gate import GATE
 from holdfast.application.sealing import Vault
 from holdfast.domain.errors import (
     CheckpointConflictError,
@@ -45,14 +45,17 @@ class StoreRedactor:
         self._store = store
         self._vault = vault
         self._build = build
-        self._mutex = threading.Lock()
-        self._ready: Redactor | None = None
         self._names: set[str] = set()
+        self.begin()
+
+    def begin(self) -> None:
+        """Take what a process needs of its own; what a forked child has was in its parent's hands."""
+        self._ready: Redactor | None = None
 
     def prepare(self) -> Redactor:
         """Make the redactor unless it is there."""
         if self._ready is None:
-            with self._mutex:
+            with GATE:
                 if self._ready is None:
                     self._ready = self._build(self._key)
         return self._ready
@@ -148,6 +151,10 @@ class LogRedactor:
         self._build = self._build or build
         return is_first
 
+    def begin_anew(self) -> None:
+        """Forget, in a forked child, what its parent's threads may have been in the middle of."""
+        self._current = None
+
     def adopt(self, key: bytes) -> None:
         """Use the key of a store, so that placeholders are the same in its logs."""
         self._key = key
@@ -165,7 +172,8 @@ class LogRedactor:
 
     def _redactor(self) -> Redactor | None:
         if self._current is None and self._build is not None:
-            self._current = self._build(self._key)
+            with GATE:
+                self._current = self._build(self._key)
         return self._current
 
 

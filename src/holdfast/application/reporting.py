@@ -31,7 +31,7 @@ from holdfast.application.kit import Kit
 from holdfast.application.log_keeping import LogKeeper
 from holdfast.application.processing_register import make_register, read_annotations
 from holdfast.application.sealing import read_payload
-from holdfast.domain.errors import CheckpointNotFoundError, ConfigError, InvalidStateError
+from holdfast.domain.errors import CheckpointNotFoundError, ConfigError
 from holdfast.domain.keyring_file import KEYRING
 from holdfast.domain.log_check import LogReport, LogSource, Trust, verify_log
 from holdfast.domain.note import parse_note
@@ -128,8 +128,7 @@ class Reports:
             frameworks: whose controls: `soc2`, `gdpr`, `ai-act`; all of them by default.
 
         Raises:
-            ConfigError: the folder holds something already.
-            InvalidStateError: there are not so many entries.
+            ConfigError: the folder holds something already, or there are not so many entries.
         """
         horizon = self.horizon(at)
         if frameworks:
@@ -149,7 +148,7 @@ class Reports:
         total = store.integrate()
         size = total if at is None else at
         if not 0 <= size <= total:
-            raise InvalidStateError(f"the log has {total} entries, not {size}", place=store.url)
+            raise ConfigError(f"the log has {total} entries, not {size}", place=store.url)
         heads = [head for head in self._keeper.heads() if _size_of(head) <= size]
         source = LogSource(islice(store.leaves(), size), heads=heads, read_payload=store.payload)
         newest = max(heads, key=_size_of, default=None)

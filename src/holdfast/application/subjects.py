@@ -70,6 +70,10 @@ class Subjects:
         data = self._kit.store.file(FOLDER + pseudonym)
         return Subject(pseudonym, subject, ()) if data is None else self._decode(pseudonym, data)
 
+    def file(self, subject: str) -> str:
+        """Name the file of what was declared about a person."""
+        return FOLDER + self.pseudonym(subject)
+
     def of(self, workflow_id: str) -> list[Subject]:
         """Tell everybody whom a workflow is about."""
         return [subject for subject in self.listing() if workflow_id in subject.workflows]
@@ -97,9 +101,11 @@ class Subjects:
     def _add(self, known: Subject, workflow_id: str) -> None:
         before = self._encode(known) if known.workflows else None
         grown = Subject(known.pseudonym, known.name, (*known.workflows, workflow_id))
+        # First of all: it may make a key, which is told before the declaration and has to be earlier.
+        data = self._encode(grown)
         facts = {"subject": known.pseudonym}
         told = self._trail.told(AuditType.SUBJECT_DECLARED, workflow_id=workflow_id, facts=facts)
-        self._trail.commit(told, {grown.file: self._encode(grown)}, {grown.file: before})
+        self._trail.commit(told, {grown.file: data}, {grown.file: before})
 
     def _make_secret(self) -> bytes:
         # If somebody else is faster, theirs is the secret.
@@ -124,6 +130,8 @@ class Subjects:
             if self._kit.vault is not None:
                 opened = self._kit.vault.open_personal(fields["key"], fields["sealed"])
                 fields = {"subject": "", "workflows": []} if opened is None else json.loads(opened[1])
+                if opened is not None and self.pseudonym(opened[0]) != pseudonym:
+                    raise ValueError("what was declared about somebody else stands here")
             return Subject(pseudonym, fields["subject"], tuple(fields["workflows"]))
         except (ValueError, TypeError, KeyError):
             raise CheckpointCorruptError(

@@ -20,7 +20,13 @@ from holdfast.application.kit import Kit
 from holdfast.application.redacting import StoreRedactor
 from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.audit_type import AuditType, Outcome
-from holdfast.domain.errors import CheckpointError, InvalidIdError, StoreClosedError, StoreReadOnlyError
+from holdfast.domain.errors import (
+    CheckpointError,
+    InvalidIdError,
+    StateTooLargeError,
+    StoreClosedError,
+    StoreReadOnlyError,
+)
 from holdfast.domain.ids import check_id
 from holdfast.domain.payload import SALT_BYTES, encode_payload
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head
@@ -153,6 +159,17 @@ class Trail:
             erased=erased,
         )
         self._queue.wait(self._queue.submit(Ticket(commit, Lineage())))
+
+    def erase(self, entries: tuple[AuditEntry, ...], erased: tuple[tuple[str, int], ...]) -> None:
+        """Erase any number of payloads, with as many commits as a store needs for it; the first one tells."""
+        try:
+            self.commit(entries, {}, erased=erased)
+        except StateTooLargeError:
+            if len(erased) < 2:
+                raise
+            middle = len(erased) // 2
+            self.erase(entries, erased[:middle])
+            self.erase((), erased[middle:])
 
     def note(self, *entries: AuditEntry) -> None:
         """Take entries along with what is committed next; nobody waits for them.

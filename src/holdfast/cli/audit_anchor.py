@@ -168,4 +168,6 @@ def _print(output: Output, fields: dict[str, Any], pin: str | None) -> None:
         output.line(f"witnessed    by {safe(', '.join(fields['witnesses']))}")
     if pin is not None:
         output.line(f"pinned       in {safe(pin)}")
+    if len(fields["keys"]) > 1:
+        output.note("More than one key has signed this log: whoever verifies it needs all of them.")
     output.note(f"The private key is in {safe(fields['private_key'])}. Keep a copy; it is not in the store.")

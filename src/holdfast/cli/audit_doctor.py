@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from holdfast.domain.log_check import LogReport
     from holdfast.domain.note import VerifierKey
 
+_NEVER_SIGNED = "`holdfast audit anchor` makes one and signs. Unsigned, a trail can be cut or made anew."
+_SIGNED_ELSEWHERE = (
+    "Sign where the key is, or let signing_key name a copy of it. `holdfast audit anchor` would make a "
+    "second key here, and who knows the first one only takes its heads for forged."
+)
+
 
 def trail_checks(kit: Kit) -> Iterator[Check]:
     """Verify the trail with what is known on this machine."""
@@ -56,7 +62,6 @@ def _signed(key: VerifierKey | None, report: LogReport) -> Check:
     signed = f"signed up to entry {report.signed_size:,}" if report.signed_size else "nothing is signed"
     detail = f"{signed}; {tail(report)}"
     if key is None:
-        hint = "`holdfast audit anchor` makes one and signs. Unsigned, a trail can be cut or made anew."
-        status = INFO if report.signed_size else WARN
+        status, hint = (INFO, _SIGNED_ELSEWHERE) if report.signed_size else (WARN, _NEVER_SIGNED)
         return Check("signing key", status, f"not on this machine; {detail}", hint)
     return Check("signing key", OK, f"{key.id.hex()}; {detail}")

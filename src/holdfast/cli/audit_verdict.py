@@ -100,7 +100,7 @@ def age_text(seconds: float) -> str:
     for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:,.0f} {unit}"
-    return f"{max(seconds, 0):,.0f} seconds"
+    return counted(max(round(seconds), 0), "second")
 
 
 def _verdict(output: Output, report: LogReport, required: Level) -> str:

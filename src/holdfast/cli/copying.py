@@ -69,7 +69,8 @@ def command(call: Call, source: str, target: str, workflows: tuple[str, ...], dr
         chosen = chosen or sorted(kit.store.workflows())
         with _opened(target, dry_run=dry_run) as store:
             result = _copy(call.output, kit, store, chosen, dry_run=dry_run, with_trail=not workflows)
-            places = (kit.store.url, store.url)
+            # A target that is not there yet was stood in for by one in memory.
+            places = (kit.store.url, _place(target) if store.url == "memory:" else store.url)
     _finish(call.output, places, result)
 
 

@@ -88,10 +88,11 @@ def size_text(count: float) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Write a number with its noun: `1 checkpoint`, `2 checkpoints`, `2 entries`."""
+    """Write a number with its noun: `1 checkpoint`, `2 checkpoints`, `2 entries`, `2 keys`."""
     if count == 1:
         return f"{count:,} {noun}"
-    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"
+    is_ies = noun.endswith("y") and noun[-2] not in "aeiou"
+    return f"{count:,} {noun[:-1]}ies" if is_ies else f"{count:,} {noun}s"
 
 
 def table_lines(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: str = "") -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from holdfast.domain.audit_entry import AuditEntry
-from holdfast.domain.errors import CheckpointConflictError
+from holdfast.domain.errors import CheckpointConflictError, InvalidIdError
 from holdfast.domain.ids import GENESIS
 from holdfast.domain.value import value
 
@@ -161,6 +161,15 @@ class Commit:
             events[-1].seq if events else before.event_seq,
             events[-1].hash if events else before.event_hash,
         )
+
+    def check_nameless(self) -> None:
+        """Refuse what only a workflow can have where there is none.
+
+        Raises:
+            InvalidIdError: the commit names no workflow, and holds more than concerns the store.
+        """
+        if self.record or self.keyframe or self.events or self.transitions or self.blobs:
+            raise InvalidIdError("a commit of checkpoints or events names no workflow")
 
     def file_conflict(self, name: str) -> CheckpointConflictError:
         """Say that a file of the store is not what the writer believed."""

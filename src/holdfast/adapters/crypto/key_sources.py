@@ -186,8 +186,8 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _unwritten(fault: OSError, path: Path) -> CheckpointWriteError:
+    is_there = isinstance(fault, FileExistsError)
+    hint = "An existing file is never replaced: give another path, or move the old key away."
     return CheckpointWriteError(
-        f"the key could not be written ({fault.strerror})",
-        place=str(path),
-        hint="An existing file is never replaced: give another path, or move the old key away.",
+        f"the key could not be written ({fault.strerror})", place=str(path), hint=hint if is_there else ""
     )

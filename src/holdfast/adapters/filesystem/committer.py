@@ -182,7 +182,9 @@ class Committer:
     def commit(self, commits: Sequence[Commit]) -> list[Exception | None]:
         """Make commits durable, with one sync if one frame takes them all."""
         for commit in commits:
-            if commit.workflow_id not in self._sound and commit.workflow_id != NO_WORKFLOW:
+            if commit.workflow_id == NO_WORKFLOW:
+                commit.check_nameless()
+            elif commit.workflow_id not in self._sound:
                 self._repair(commit.workflow_id)
         with Staging(self._disk) as staging:
             commits = [slim(commit, staging, self._frame_bytes_max) for commit in commits]
