@@ -13,16 +13,24 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 .DEFAULT_GOAL := test
 .PHONY: test lint format demo bench campaign power-cut clean
 
-$(READY): pyproject.toml
+# Installs the package with an extra.
+define install
 	@if command -v uv >/dev/null; then \
 	  test -x $(BIN)/python || uv venv --quiet --python $(PYTHON) .venv; \
-	  uv pip install --quiet --python $(BIN)/python -e '.[dev]'; \
+	  uv pip install --quiet --python $(BIN)/python -e '.[$(1)]'; \
 	else \
 	  $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'; \
 	  test -x $(BIN)/python || $(PYTHON) -m venv .venv; \
-	  $(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev]'; \
+	  $(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[$(1)]'; \
 	fi
 	@touch $@
+endef
+
+$(READY): pyproject.toml
+	$(call install,dev)
+
+.venv/.campaign: $(READY)
+	$(call install,campaign)
 
 test: lint  ## Everything a change must pass: lint, types, walls, tests, coverage, no unlisted skips.
 	$(BIN)/python -m pytest -q --numprocesses=2 --dist=loadfile --cov --cov-report=term
@@ -46,7 +54,7 @@ bench: $(READY)
 # The same tests with the harnesses at full size: more crash points, faults, flips and examples. No test begins
 # after so many minutes; the next run goes on with what is left, for as long as the source stays the same.
 CAMPAIGN_MINUTES ?= 60
-campaign: $(READY)
+campaign: .venv/.campaign
 	$(BIN)/python -m pytest --campaign --campaign-minutes=$(CAMPAIGN_MINUTES) -q \
 	  --numprocesses=2 --dist=loadscope -o faulthandler_timeout=1800
 
