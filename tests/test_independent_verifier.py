@@ -63,6 +63,11 @@ def test_an_export_is_verified_without_holdfast(log: Log, tmp_path: Path) -> Non
     assert result.stdout.startswith(f"{size} entries of ") and f"entry 7 of {size} verified" in result.stdout
 
 
+def test_without_a_key_the_program_tells_how_to_call_it(tmp_path: Path) -> None:
+    result = run(tmp_path, cwd=tmp_path)
+    assert result.returncode == 2 and result.stderr.startswith("usage: ")
+
+
 def test_the_program_knows_nothing_of_holdfast() -> None:
     text = PROGRAM.read_text(encoding="utf-8")
     imports = [line for line in text.splitlines() if line.startswith(("import ", "from "))]

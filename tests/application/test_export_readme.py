@@ -13,6 +13,7 @@ def test_the_page_tells_what_is_there_and_how_to_verify_it() -> None:
     assert "one session of an audit log, 3 entries" in one and ".tlog-proof" in one
     for page in (whole, one):
         assert "sha256sum -c SHA256SUMS" in page and "RFC 6962" in page
+        assert "python independent_verifier.py THIS-FOLDER KEY" in page and "  merkle_roots.json" in page
         assert "  example.com/log\n  12\n  AAAA\n\n  \u2014 example.com/log BBBB\n" in page
 
 

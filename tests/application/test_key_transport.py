@@ -6,8 +6,10 @@ from holdfast.adapters.packer import OrmsgpackPacker
 from holdfast.application.copying import Copier, Outcome
 from holdfast.application.key_transport import bring_keys, check_keyrings
 from holdfast.domain.errors import ConfigError, KeyDestroyedError
-from holdfast.domain.keyring_file import KEYRING
+from holdfast.domain.keyring_file import DATA_KEYS, KEYRING, TOMBSTONE, TOMBSTONES, tombstone_name
 from holdfast.domain.plain import TypeRegistry
+from holdfast.domain.record import NO_WORKFLOW, Commit, Head
+from holdfast.testing import FailingStore
 from tests.application.test_key_rotation import rotate
 from tests.encrypted import MARKER, destroy, encrypted_store, latest, service, vault
 
@@ -90,3 +92,18 @@ def test_stores_whose_keys_do_not_fit_are_refused():
     check_keyrings(plain, MemoryStore())
     bring_keys(plain, plain)
     assert plain.file(KEYRING) is None
+
+
+def test_a_key_destroyed_while_it_is_on_its_way_does_not_come_back():
+    source, target = filled(), MemoryStore()
+
+    class Slow(FailingStore):
+        def file(self, name):
+            if name.startswith(DATA_KEYS):
+                gone = {tombstone_name(name.removeprefix(DATA_KEYS)): TOMBSTONE}
+                target.commit([Commit(NO_WORKFLOW, Head(), files=gone)])
+            return super().file(name)
+
+    bring_keys(Slow(source), target)
+    assert not list(target.files(DATA_KEYS))
+    assert len(list(target.files(TOMBSTONES))) == len(list(source.files(DATA_KEYS)))

@@ -367,3 +367,13 @@ def test_what_belongs_together_can_be_tied_together(store: MemoryStore) -> None:
     ]
     with pytest.raises(InvalidIdError), correlate(""):
         pass
+
+
+def test_a_session_that_is_named_by_a_secret_is_refused(store: MemoryStore) -> None:
+    config = Config(session="password=hunter2horse", background=False)
+    service = CheckpointService(build_kit(store, config))
+    with pytest.raises(InvalidIdError) as refusal:
+        service.create_checkpoint("W", {"n": 1})
+    assert "hunter2horse" not in str(refusal.value)
+    service.close()
+    assert not any(b"hunter2horse" in line for line in store.leaves())

@@ -77,6 +77,14 @@ def test_what_does_not_go_together_is_wrong_usage(run: Run, store: Path):
         assert run("audit", "report", *args, "--store", store).exit_code == Exit.USAGE
 
 
+def test_a_report_into_a_folder_that_is_not_there_is_wrong_usage_and_not_told(
+    run: Run, signed: tuple[Path, str], session: str
+):
+    failed = run("audit", "report", "--session", session, "--out", "nowhere/r.html", "--store", signed[0])
+    assert failed.exit_code == Exit.USAGE and "nowhere/r.html cannot be written" in failed.err
+    assert run("audit", "log", "--type", "TRAIL_EXPORTED", "--store", signed[0]).out == ""
+
+
 def test_a_session_that_is_not_there_is_not_found(run: Run, store: Path):
     assert run("audit", "report", "--session", "s1", "--store", store).exit_code == Exit.NOT_FOUND
 

@@ -58,19 +58,20 @@ def bring_keys(source: Store, target: Store) -> None:
     if ring is None:
         return
     if target.file(KEYRING) is None:
-        _commit(target, [{KEYRING: ring}])
+        _commit(target, [_arriving(KEYRING, ring)])
     lacking = _lacking(source, target)
-    while names := list(islice(lacking, _FILES_AT_ONCE)):
-        found = {name: source.file(name) for name in names}
-        _commit(target, [{name: data} for name, data in found.items() if data is not None])
+    while some := list(islice(lacking, _FILES_AT_ONCE)):
+        found = [(name, source.file(name), key_id) for name, key_id in some]
+        _commit(target, [_arriving(name, data, key_id) for name, data, key_id in found if data is not None])
 
 
-def _lacking(source: Store, target: Store) -> Iterator[str]:
+def _lacking(source: Store, target: Store) -> Iterator[tuple[str, str]]:
+    """Name the files that the target lacks, each with the key that it belongs to."""
     for prefix in (TOMBSTONES, DATA_KEYS, LOOKUPS):
         for name in source.files(prefix):
             key_id = _key_id(source, name, prefix)
             if target.file(name) is None and target.file(tombstone_name(key_id)) is None:
-                yield name
+                yield name, key_id
 
 
 def _key_id(source: Store, name: str, prefix: str) -> str:
@@ -79,9 +80,14 @@ def _key_id(source: Store, name: str, prefix: str) -> str:
     return name.removeprefix(prefix)
 
 
-def _commit(target: Store, files: list[dict[str, bytes | None]]) -> None:
+def _arriving(name: str, data: bytes, key_id: str = "") -> Commit:
+    """Write a file that is not there yet, unless its key was destroyed in the target until just now."""
+    expected = [name, *([tombstone_name(key_id)] if key_id else [])]
+    return Commit(NO_WORKFLOW, Head(), files={name: data}, expected_files=dict.fromkeys(expected))
+
+
+def _commit(target: Store, commits: list[Commit]) -> None:
     """Write files one by one with one sync; what another copy brought just now is there already."""
-    commits = [Commit(NO_WORKFLOW, Head(), files=one, expected_files=dict.fromkeys(one)) for one in files]
     for outcome in target.commit(commits):
         if outcome is not None and not isinstance(outcome, CheckpointConflictError):
             raise outcome

@@ -99,12 +99,17 @@ class Trail:
             payload: everything else, as a plain tree; it can be erased.
 
         Secrets are hidden wherever they stand.
+
+        Raises:
+            InvalidIdError: the session of this opening is named by what looks like a credential.
         """
         if not self._kit.audit:
             return ()
         actor, correlation_id = self._kit.actor, _CORRELATION.get() or correlation_id
         redactor = self._kit.redactor
         if redactor is not None:
+            if not _HARMLESS.fullmatch(self.session_id):
+                redactor.check_names(session_id=self.session_id)
             type, session_id = _clean(type, redactor), _clean(session_id, redactor)
             names = (workflow_id, agent, actor, correlation_id)
             workflow_id, agent, actor, correlation_id = (_clean(name, redactor) for name in names)

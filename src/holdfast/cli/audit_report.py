@@ -65,6 +65,8 @@ def command(
         raise click.UsageError("--out is needed: this is more than can be printed")
     if size is not None and not packs:
         raise click.UsageError("--at goes with --pack")
+    if session is not None and out is not None and not os.path.isdir(os.path.dirname(out) or "."):
+        raise click.UsageError(f"{out} cannot be written: its folder is not there")
     with looking(call) as (kit, log):
         facts: dict[str, int | str] = {"format": f"pack {' '.join(packs)}" if packs else layout}
         if session is not None:
