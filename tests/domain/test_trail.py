@@ -119,6 +119,14 @@ def test_an_entry_survives_the_round_trip(entry):
     assert decode_entry(record.data, None) == found
 
 
+def test_threads_that_wait_for_their_turn_are_no_clock_that_steps_back():
+    head = encode_entry(STARTED, TrailHead("s-1")).head
+    for late, is_told in ((timedelta(seconds=1), False), (timedelta(seconds=1, microseconds=1), True)):
+        line = encode_entry(replace(DECISION, timestamp=NOW - late), head).data
+        assert (b'"clock"' in line) is is_told
+        assert b'"ts":"2026-01-11T14:10:00.000000Z"' in line
+
+
 def test_a_clock_that_steps_back_is_told_and_time_goes_on():
     back = encode_entry(replace(DECISION, timestamp=NOW - timedelta(days=10)), FIRST.head)
     found = decode_entry(back.data, FIRST.head)

@@ -15,7 +15,10 @@ from holdfast.domain.audit_type import AuditType
 @click.argument("folder", metavar="DIR")
 @click.option("--session", metavar="S", help="Only this session, with a proof for each of its entries.")
 @click.option("--no-payloads", is_flag=True, help="Leave payloads out; everything can still be verified.")
-def command(call: Call, folder: str, session: str | None, no_payloads: bool) -> None:
+@click.option("--import", "import_id", metavar="ID", help="A trail that `holdfast copy` took along.")
+def command(
+    call: Call, folder: str, session: str | None, no_payloads: bool, import_id: str | None
+) -> None:
     """Write the trail into a folder that anyone can verify.
 
     DIR must be empty, or not there. It holds a C2SP tlog-tiles log, the signed
@@ -29,6 +32,9 @@ def command(call: Call, folder: str, session: str | None, no_payloads: bool) -> 
     """
     from holdfast.application.audit_export import write_export
 
+    if import_id is not None:
+        _write_import(call, folder, import_id, is_whole=session is None and not no_payloads)
+        return
     with looking(call) as (kit, _):
         facts: dict[str, int | str] = {"payloads": "no" if no_payloads else "yes"}
         if session is not None:
@@ -58,3 +64,19 @@ def command(call: Call, folder: str, session: str | None, no_payloads: bool) -> 
         call.output.note("Nothing was ever signed: run `holdfast audit anchor` first, and export again.")
     if not no_payloads:
         call.output.note("It holds payloads, which may be personal data. Hand it on accordingly.")
+
+
+def _write_import(call: Call, folder: str, import_id: str, *, is_whole: bool) -> None:
+    """Write a trail that came from another store out again, as it arrived."""
+    from holdfast.application.trail_copying import write_import
+
+    if not is_whole:
+        raise click.UsageError("--import gives the trail as it arrived, without --session and --no-payloads")
+    with looking(call) as (kit, _):
+        facts: dict[str, int | str] = {"import": import_id, "payloads": "yes"}
+        tell(call, kit, [entry_of(kit, AuditType.TRAIL_EXPORTED, None, facts)])
+        files, size = write_import(kit.store, import_id, folder)
+    if call.output.as_json:
+        call.output.data({"folder": folder, "import": import_id, "files": files, "bytes": size})
+    else:
+        call.output.line(f"{counted(files, 'file')}, {size_text(size)}, at {safe(folder)}")

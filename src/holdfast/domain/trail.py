@@ -23,7 +23,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from holdfast.domain import plainjson
@@ -45,6 +45,8 @@ from holdfast.domain.usual_line import read_usual
 FACTS_MAX = 16
 FACT_CHARS_MAX = 512
 NUMBER_MAX = 2**63 - 1
+#: An entry may have been made so long before the one that it follows.
+CLOCK_SLACK = timedelta(seconds=1)
 
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _TYPE = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
@@ -75,7 +77,7 @@ def encode_entry(entry: AuditEntry, head: TrailHead) -> AuditRecord:
     written = max(said, head.timestamp)
     seq = head.seq + 1
     fields: dict[str, Any] = {"id": entry.id or f"AE-{seq:06d}", "seq": seq, "ts": written}
-    if said != written:
+    if said != written and _is_step(said, written):
         fields["clock"] = said
     fields |= {"type": str(entry.type), "session": entry.session_id}
     for name, given in _named(entry):
@@ -216,7 +218,9 @@ def place_of(line: bytes) -> str:
     claim = _CLAIM.match(line)
     if not claim:
         return "an audit line without id and sequence"
-    return f"audit entry {claim['seq'].decode()} ({claim['id'].decode()})"
+    session = session_of(line)
+    told = f" of session {ascii(session)[:80]}" if session else ""
+    return f"audit entry {claim['seq'].decode()} ({claim['id'].decode()}){told}"
 
 
 def claimed_id(line: bytes) -> str:
@@ -234,6 +238,11 @@ def session_of(line: bytes) -> str:
         return str(plainjson.loads(found[1]))
     except CheckpointError:
         return ""
+
+
+def _is_step(said: str, written: str) -> bool:
+    """Tell whether a clock stepped back; threads that wait for their turn come a little late, that is all."""
+    return datetime.fromisoformat(written) - datetime.fromisoformat(said) > CLOCK_SLACK
 
 
 def _named(entry: AuditEntry) -> tuple[tuple[str, str | None], ...]:
