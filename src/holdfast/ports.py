@@ -106,6 +106,12 @@ class Signing(Protocol):
     def signer(self, origin: str, *, create: bool = False) -> Signer | None:
         """The key of a log; None if there is none here. With `create` one is made where there is none."""
 
+    def remembered(self, origin: str) -> bytes | None:
+        """The last head that the key here signed, kept beside it and not in the store; None if none was."""
+
+    def remember(self, origin: str, head: bytes) -> None:
+        """Keep a head as the last that was signed, durably, before it goes anywhere else."""
+
     def verify(self, public_key: bytes, message: bytes, signature: bytes) -> bool:
         """Tell whether a signature of a message is by a public key; nothing given makes this raise."""
 

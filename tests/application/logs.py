@@ -31,6 +31,13 @@ class OneKey:
     def __init__(self, *, is_there: bool = True, seed: bytes = SEED) -> None:
         self.is_there = is_there
         self.seed = seed
+        self.heads: dict[str, bytes] = {}
+
+    def remembered(self, origin: str) -> bytes | None:
+        return self.heads.get(origin)
+
+    def remember(self, origin: str, head: bytes) -> None:
+        self.heads[origin] = head
 
     def signer(self, origin: str, *, create: bool = False) -> Signer | None:
         self.is_there = self.is_there or create

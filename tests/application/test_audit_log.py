@@ -216,7 +216,7 @@ def test_what_a_verification_finds_is_on_the_disk_at_once() -> None:
     assert report.verdict() is Verdict.FAILED
     entry = decode_entry(last_of(desk).data, None)
     assert (entry.type, entry.outcome) == (AuditType.INTEGRITY_FAILED, "failure")
-    assert entry.facts == {"kind": "entry", "place": "audit entry 4 (AE-000004)"}
+    assert entry.facts == {"kind": "entry", "place": "audit entry 4 (AE-000004) of session 's-1'"}
 
 
 def test_a_key_that_is_kept_here_is_believed_before_those_in_the_store() -> None:

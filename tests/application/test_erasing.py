@@ -266,3 +266,26 @@ def test_a_hold_on_a_shared_workflow_keeps_what_was_sealed_in_it(sealed: Checkpo
         sealed.erasure.subject("alice", reason="request 27")
     sealed.holds.release(hold.id, reason="closed")
     assert sealed.erasure.subject("alice", reason="request 27").kept_workflows == ("V",)
+
+
+def test_a_fork_of_what_is_about_a_person_goes_with_it(url: str) -> None:
+    with open_store(url) as service:
+        fill(service, "W", MARK)
+        service.fork_workflow("W@2", "F")
+        service.subjects.declare("W", "alice")
+        service.fork_workflow("F@1", "G")
+        service.fork_workflow("W@2", "B")
+        service.subjects.declare("B", "bob")
+        done = service.erasure.subject("alice", reason="request 23")
+        assert (set(done.workflows), done.kept_workflows) == ({"W", "F", "G"}, ("B",))
+        assert service.load_latest("G") is None
+        assert service.load_latest("B") is not None
+
+
+def test_a_hold_on_a_workflow_keeps_what_was_sealed_there(sealed: CheckpointService) -> None:
+    hold = sealed.holds.place(workflow_id="U", reason="case 6")
+    with pytest.raises(LegalHoldError, match="case 6"):
+        sealed.erasure.subject("alice", reason="request 24")
+    assert sealed.restore_checkpoint("U@latest").context["note"] == Personal("alice", MARK)
+    sealed.holds.release(hold.id, reason="closed")
+    sealed.erasure.subject("alice", reason="request 24")

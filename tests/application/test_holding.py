@@ -109,3 +109,9 @@ def test_a_hold_on_a_person_keeps_every_workflow_that_is_about_them(service: Che
             removing()
     assert service.holds.stands_against("W")
     assert service.delete("V@1")
+
+
+def test_a_hold_that_cannot_be_read_can_be_released(service: CheckpointService) -> None:
+    service._engine.kit.store.commit([Commit(NO_WORKFLOW, Head(), files={"holds/a": b"torn"})])
+    assert service.holds.release("a", reason="looked at it").reason == "unreadable"
+    assert service.delete("W@1")

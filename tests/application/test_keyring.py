@@ -13,7 +13,14 @@ from holdfast.domain.errors import (
     KeyUnavailableError,
     SealBrokenError,
 )
-from holdfast.domain.keyring_file import DATA_KEYS, KEYRING, LOOKUPS, KeyringFile, data_key_name
+from holdfast.domain.keyring_file import (
+    DATA_KEYS,
+    KEYRING,
+    LOOKUPS,
+    KeyringFile,
+    data_key_name,
+    tombstone_name,
+)
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head
 from holdfast.domain.trail import decode_entry
 from tests.encrypted import NEW_KEY, OLD_KEY, GivenKey, encrypted_store, keyring, service
@@ -37,7 +44,8 @@ def put(store, files, expected=None):
 def destroy(store, ring, scope):
     going = ring.destruction(scope)
     put(store, going.files, going.expected_files)
-    return going.key_id
+    (key_id,) = going.key_ids
+    return key_id
 
 
 def test_a_scope_has_one_key_and_keeps_it():
@@ -205,3 +213,19 @@ def test_a_key_that_was_replaced_where_it_is_fetched_from_is_found_again():
     source.material = NEW_KEY
     key = ring.key_for("workflow:new")
     assert keyring(store, NEW_KEY).key_for("workflow:new").id == key.id
+
+
+def test_every_key_of_a_scope_is_destroyed_and_a_tombstone_counts() -> None:
+    store = encrypted_store()
+    ring = keyring(store)
+    first = ring.key_for("subject:ann")
+    # As a copy leaves it that made a key of its own: another key, and the lookup names that one.
+    lookup = first.lookup
+    store.commit([Commit(NO_WORKFLOW, Head(), files={lookup: None})])
+    second = keyring(store).key_for("subject:ann")
+    assert first.id != second.id
+    going = keyring(store).destruction("subject:ann")
+    assert going is not None and set(going.key_ids) == {first.id, second.id}
+    store.commit([Commit(NO_WORKFLOW, Head(), files={tombstone_name(second.id): b""})])
+    with pytest.raises(KeyDestroyedError):
+        keyring(store).key(second.id)

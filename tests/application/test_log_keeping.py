@@ -7,12 +7,16 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
 import holdfast
+from holdfast.adapters.crypto.keystore import KeyFolder
 from holdfast.adapters.crypto.signing import SigningKey, verify
+from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.adapters.memory import MemoryStore
 from holdfast.application.log_keeping import (
     CHECKPOINT_FILE,
@@ -20,6 +24,7 @@ from holdfast.application.log_keeping import (
     ORIGIN_FILE,
     ROOTS_FILE,
     VKEYS_FILE,
+    LogKeeper,
     head_name,
     read_roots,
     write_roots,
@@ -406,3 +411,42 @@ def test_processes_that_sign_at_once_give_one_history(tmp_path: Path) -> None:
 def service_heads(config: Config) -> list[bytes]:
     with holdfast.open(config=config, read_only=True) as service:
         return list(service.audit.keeper.heads())
+
+
+def test_a_store_that_was_rewritten_gets_no_signature_of_the_key(tmp_path: Path) -> None:
+    """Who writes the store can take every head out of it, but not what the key remembers."""
+    keys = KeyFolder(folder=tmp_path / "keys")
+    real = make_desk()
+    real.tell(5)
+    real = replace(real, keeper=LogKeeper(replace(real.kit, signing=keys), real.trail))
+    real.keeper.anchor(create_key=True)
+    forged = make_desk()
+    forged.tell(9, session_id="s-2")
+    kept = {name: real.store.file(name) for name in (ORIGIN_FILE, VKEYS_FILE)}
+    assert forged.store.commit([Commit(NO_WORKFLOW, Head(), files=kept)]) == [None]
+    keeper = LogKeeper(replace(forged.kit, signing=keys), forged.trail)
+    with pytest.raises(ChecksumMismatchError, match="not what was signed before"):
+        keeper.anchor()
+    assert list(keeper.heads()) == []
+
+
+def test_a_store_that_was_put_back_gets_no_second_head_of_one_size(tmp_path: Path) -> None:
+    keys = KeyFolder(folder=tmp_path / "keys")
+    store = FilesystemStore.open(tmp_path / "store")
+    desk = make_desk(store)
+    desk.tell(3)
+    LogKeeper(replace(desk.kit, signing=keys), desk.trail).anchor(create_key=True)
+    store.close()
+    copytree(tmp_path / "store", tmp_path / "backup")
+
+    def go_on(place: Path, number: int) -> bytes | None:
+        again = make_desk(FilesystemStore.open(place))
+        again.tell(1, first=number)
+        try:
+            return LogKeeper(replace(again.kit, signing=keys), again.trail).anchor()
+        finally:
+            again.store.close()
+
+    assert go_on(tmp_path / "store", 10) is not None
+    with pytest.raises(ChecksumMismatchError):
+        go_on(tmp_path / "backup", 20)

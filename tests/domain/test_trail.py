@@ -370,7 +370,7 @@ def test_a_line_fits_into_a_bundle_of_the_log():
 
 
 def test_a_bad_line_is_named_by_what_it_claims_and_prints_nothing_strange():
-    assert place_of(SECOND.data) == "audit entry 2 (AE-002)"
+    assert place_of(SECOND.data) == "audit entry 2 (AE-002) of session 's-1'"
     assert place_of(b'{"id":"\x1b[31m","seq":2,') == "an audit line without id and sequence"
     assert place_of(b"") == "an audit line without id and sequence"
 

@@ -72,7 +72,7 @@ class Engine:
         self.subjects = Subjects(kit, self.trail)
         self.holds = Holds(kit, self.trail, self.subjects)
         self.exporter = SubjectExporter(kit, self.trail, self.subjects, self.audit, self.keeper)
-        self.eraser = Eraser(kit, self.trail, self.writer, self.holds, self.subjects)
+        self.eraser = Eraser(kit, self.trail, self.writer, self.holds, self.subjects, self.exporter)
 
     def name_by_uuid(self, options: CheckpointOptions) -> CheckpointOptions:
         """Replace the names of other checkpoints by their UUIDs; reads the store where it has to."""

@@ -15,6 +15,7 @@ from holdfast.application.import_erasure import without_payloads
 from holdfast.application.keyring import Destruction, Keyring
 from holdfast.application.kit import Kit
 from holdfast.application.retain import Plan, plan_erasure
+from holdfast.application.subject_export import SubjectExporter
 from holdfast.application.subjects import Subjects
 from holdfast.application.trailing import Trail
 from holdfast.application.writer import Writer
@@ -48,8 +49,17 @@ class ErasureResult:
 class Eraser:
     """Carries erasures out."""
 
-    def __init__(self, kit: Kit, trail: Trail, writer: Writer, holds: Holds, subjects: Subjects) -> None:
+    def __init__(
+        self,
+        kit: Kit,
+        trail: Trail,
+        writer: Writer,
+        holds: Holds,
+        subjects: Subjects,
+        exporter: SubjectExporter,
+    ) -> None:
         self._kit = kit
+        self._exporter = exporter
         self._trail = trail
         self._writer = writer
         self._holds = holds
@@ -90,7 +100,8 @@ class Eraser:
         known = self._subjects.known(subject)
         alone, shared = self._subjects.divided(known)
         # A key takes what was sealed with it out of shared workflows, too.
-        self._check_holds(alone if self._kit.vault is None else known.workflows, subject)
+        self._check_holds(alone if self._kit.vault is None else [*alone, *shared], subject)
+        self._check_sealed(subject)
         facts: dict[str, int | str] = {"scope": "subject", "subject": known.pseudonym, "reason": reason}
         kept = tuple(shared)
         declared: dict[str, bytes | None] = {known.file: None} if known.workflows else {}
@@ -150,15 +161,16 @@ class Eraser:
             files |= key.files
             expected |= key.expected_files
         named = workflow_ids[0] if facts["scope"] == "workflow" else None
-        counts: dict[str, int | str] = {"workflows": len(workflow_ids), "keys": len(keys)}
+        key_ids = [key_id for key in keys for key_id in key.key_ids]
+        counts: dict[str, int | str] = {"workflows": len(workflow_ids), "keys": len(key_ids)}
         told = self._trail.told(AuditType.DATA_ERASED, workflow_id=named, facts={**facts, **counts})
         self._trail.commit(told, files, expected)
-        for key in keys:
-            keyring.forget(key.key_id)
+        for key_id in key_ids:
+            keyring.forget(key_id)
         for workflow_id in workflow_ids:
             self._writer.forget(workflow_id)
         self._kit.store.settle()
-        return ErasureResult(tuple(workflow_ids), kept, 0, len(keys))
+        return ErasureResult(tuple(workflow_ids), kept, 0, len(key_ids))
 
     def _planning(self, workflow_id: str) -> Callable[[], Plan]:
         return lambda: plan_erasure(self._kit, workflow_id)
@@ -170,6 +182,13 @@ class Eraser:
             for seq, line in enumerate(store.trail(session_id), 1):
                 if _tells_of(workflow_id, line):
                     yield session_id, seq
+
+    def _check_sealed(self, subject: str) -> None:
+        """Refuse to destroy a person's key while a held workflow has something sealed with it."""
+        for hold in self._holds.listing():
+            if hold.workflow_id is not None and self._exporter.has_sealed(hold.workflow_id, subject):
+                with self._trail.refusals(hold.workflow_id):
+                    self._holds.check(workflow_id=hold.workflow_id)
 
     def _check_holds(self, workflow_ids: Sequence[str], subject: str | None = None) -> None:
         with self._trail.refusals(workflow_ids[0] if workflow_ids else ""):

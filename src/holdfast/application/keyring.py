@@ -97,7 +97,7 @@ class _Remembered:
 class Destruction:
     """What a commit must hold to destroy a key: files that go, and what they must be until then."""
 
-    key_id: str
+    key_ids: tuple[str, ...]
     files: dict[str, bytes | None]
     expected_files: dict[str, bytes | None]
 
@@ -229,7 +229,9 @@ class Keyring:
             raise SealBrokenError("what is stored names no key")
         self._require_unlocked()
         name = data_key_name(key_id)
-        data = self._store.file(name)
+        # A copy may bring the word that a key is gone before the key itself goes.
+        is_gone = self._store.file(tombstone_name(key_id)) is not None
+        data = None if is_gone else self._store.file(name)
         if data is None:
             self.forget(key_id)
             raise KeyDestroyedError("the key of what is asked for was destroyed", place=name)
@@ -238,23 +240,28 @@ class Keyring:
         return key
 
     def destruction(self, scope: str) -> Destruction | None:
-        """Tell what to commit to destroy the key of a scope; None if it has none.
+        """Tell what to commit to destroy the keys of a scope; None if it has none.
 
-        From that commit on nothing sealed with it can be opened; running processes notice with their next
+        It may have several: a store and its copy each make one, and then one is copied into the other again.
+        From that commit on nothing sealed with them can be opened; running processes notice with their next
         commit to the workflow, or within a second.
         """
         self._require_unlocked()
         lookup = lookup_name(self._index_key, scope)
         named = self._store.file(lookup)
-        if named is None:
+        key_ids = tuple(key_id for key_id in self.key_ids() if self._is_of(key_id, scope))
+        if named is None and not key_ids:
             return None
-        key_id = named.decode("ascii", "replace")
-        files: dict[str, bytes | None] = {
-            data_key_name(key_id): None,
-            lookup: None,
-            tombstone_name(key_id): TOMBSTONE,
-        }
-        return Destruction(key_id, files, {lookup: named})
+        files: dict[str, bytes | None] = {lookup: None}
+        for key_id in key_ids:
+            files |= {data_key_name(key_id): None, tombstone_name(key_id): TOMBSTONE}
+        return Destruction(key_ids, files, {lookup: named})
+
+    def _is_of(self, key_id: str, scope: str) -> bool:
+        try:
+            return self.key(key_id).scope == scope
+        except (KeyDestroyedError, KeyUnavailableError, SealBrokenError):
+            return False
 
     def pseudonym(self, subject: str) -> str:
         """Name a person so that only who can open the keyring can tell who it is."""

@@ -224,16 +224,31 @@ class LogKeeper:
         # Read before the tree, so that the tree is at least as large.
         last = self.checkpoint()
         stored = self._store.file(CHECKPOINT_FILE)
+        known = self._remembered(signer)
         size = self.update()
         old = TreeHead(signer.key.name, 0, b"") if last is None else self._opened(last, signer)
-        if last is not None and self._is_covered(old.size, size):
+        if last is not None and known.size <= old.size and self._is_covered(old.size, size):
             return last
+        self._grown(known, size)
         head = self._grown(old, size)
         note = sign_head(head, signer.key, signer.sign)
+        self._remember(known, head, note)
         files, expected = self._head_files(head, note, signer.key), {CHECKPOINT_FILE: stored}
         facts: Facts = {"size": size, "root": head.root.hex(), "key": signer.key.id.hex()}
         told = self._told(AuditType.HEAD_SIGNED, facts)
         return note if self._commit(files, expected, told) else None
+
+    def _remembered(self, signer: Signer) -> TreeHead:
+        """Read the last head that the key signed, which nobody who writes the store can take away."""
+        origin = signer.key.name
+        note = self._kit.signing.remembered(origin) if self._kit.signing else None
+        if note is None:
+            return TreeHead(origin, 0, b"")
+        return open_head(note, [signer.key], self.verify_signature())[0]
+
+    def _remember(self, known: TreeHead, head: TreeHead, note: bytes) -> None:
+        if self._kit.signing is not None and head.size > known.size:
+            self._kit.signing.remember(head.origin, note)
 
     def _opened(self, note: bytes, signer: Signer) -> TreeHead:
         """Read the last head; one that was not signed by a key of this log is not gone on from."""

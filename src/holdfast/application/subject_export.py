@@ -84,6 +84,10 @@ class SubjectExporter:
         found = ((workflow_id, list(self._sealed(workflow_id, subject))) for workflow_id in others)
         return {workflow_id: lines for workflow_id, lines in found if lines}
 
+    def has_sealed(self, workflow_id: str, subject: str) -> bool:
+        """Tell whether a workflow holds anything that was sealed for a person."""
+        return self._is_sealed_for(subject) and any(self._sealed(workflow_id, subject))
+
     def _is_sealed_for(self, subject: str) -> bool:
         vault = self._kit.vault
         return vault is not None and vault.keyring.find(subject_scope(subject)) is not None

@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import json
 import secrets
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -18,12 +19,14 @@ from holdfast.application.trailing import Trail
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import CheckpointConflictError, CheckpointCorruptError
 from holdfast.domain.ids import check_id, check_workflow_id
+from holdfast.domain.trail import decode_entry
 
 FOLDER = "keys/subjects/"
 SECRET = "keys/pseudonyms"
 _PSEUDONYM_CHARS = 32
 _SECRET_BYTES = 32
 _ATTEMPTS_MAX = 100
+_FORKED = f'"type":"{AuditType.WORKFLOW_FORKED}"'.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +82,29 @@ class Subjects:
         return [subject for subject in self.listing() if workflow_id in subject.workflows]
 
     def divided(self, known: Subject) -> tuple[list[str], list[str]]:
-        """Tell the workflows that are about one person from those that are about others too."""
+        """Tell the workflows that are about one person from those that are about others too.
+
+        A workflow that was forked from one about a person is about that person, declared or not.
+        """
         others = [subject for subject in self.listing() if subject.pseudonym != known.pseudonym]
-        taken = {workflow_id for subject in others for workflow_id in subject.workflows}
-        alone = [workflow_id for workflow_id in known.workflows if workflow_id not in taken]
-        return alone, [workflow_id for workflow_id in known.workflows if workflow_id in taken]
+        taken = self._with_forks(workflow_id for subject in others for workflow_id in subject.workflows)
+        mine = self._with_forks(known.workflows)
+        alone = [workflow_id for workflow_id in mine if workflow_id not in taken]
+        return alone, [workflow_id for workflow_id in mine if workflow_id in taken]
+
+    def _with_forks(self, workflow_ids: Iterable[str]) -> dict[str, None]:
+        """Add what was forked from workflows, and from that again, as the trail tells it; in order."""
+        found = dict.fromkeys(workflow_ids)
+        if not found:
+            return found
+        # One who is forked from comes before the fork in the trail.
+        for line in self._kit.store.leaves():
+            if _FORKED in line:
+                entry = decode_entry(line, None)
+                origin, _, _ = str(entry.facts.get("from", "")).rpartition("@")
+                if origin in found and entry.workflow_id is not None:
+                    found[entry.workflow_id] = None
+        return found
 
     def listing(self) -> list[Subject]:
         """Tell everybody who was declared."""

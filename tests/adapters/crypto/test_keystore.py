@@ -12,6 +12,7 @@ import pytest
 from holdfast.adapters.crypto.keystore import KeyFolder, default_folder
 from holdfast.domain.errors import (
     CheckpointCorruptError,
+    CheckpointWriteError,
     ConfigError,
     PermissionDeniedError,
 )
@@ -105,3 +106,23 @@ def test_nobody_waits_for_cryptography_who_does_not_sign(tmp_path: Path) -> None
     env["XDG_CONFIG_HOME"] = str(tmp_path)
     result = subprocess.run([sys.executable, "-c", program], env=env, check=False, cwd=tmp_path)
     assert result.returncode == 0
+
+
+def test_the_last_head_is_remembered_beside_the_key(tmp_path: Path) -> None:
+    keys = KeyFolder(folder=tmp_path)
+    keys.signer("log", create=True)
+    assert keys.remembered("log") is None
+    keys.remember("log", b"first")
+    keys.remember("log", b"second")
+    assert keys.remembered("log") == b"second"
+    assert keys.remembered("other") is None
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".head", ".key"]
+
+
+def test_a_head_that_cannot_be_kept_is_told(tmp_path: Path) -> None:
+    keys = KeyFolder(folder=tmp_path)
+    keys.path("log").with_name(f"{keys.path('log').name}.head").mkdir()
+    with pytest.raises(CheckpointWriteError, match="cannot be kept beside its key"):
+        keys.remember("log", b"head")
+    with pytest.raises(PermissionDeniedError, match="cannot be read"):
+        keys.remembered("log")

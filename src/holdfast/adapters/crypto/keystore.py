@@ -17,6 +17,8 @@ from holdfast.domain.ids import folder_name
 if TYPE_CHECKING:
     from holdfast.adapters.crypto.signing import SigningKey
 
+_FRESH = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+
 
 class KeyFolder:
     """Keys of logs, each in a file of its own that only its owner may read."""
@@ -50,6 +52,43 @@ class KeyFolder:
                 hint="Name another file by `signing_key`; each log has a key of its own.",
             )
         return key
+
+    def remembered(self, origin: str) -> bytes | None:
+        """Give the last head that the key of a log signed here; None if it signed none."""
+        try:
+            return self._head_path(origin).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as fault:
+            raise PermissionDeniedError(
+                f"the last signed head cannot be read ({fault.strerror})", place=str(self._head_path(origin))
+            ) from None
+
+    def remember(self, origin: str, head: bytes) -> None:
+        """Keep a head as the last that was signed, durably.
+
+        Raises:
+            CheckpointWriteError: it is not known to be kept: then it must not be given away.
+        """
+        path = self._head_path(origin)
+        fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
+        try:
+            with open(
+                os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb"
+            ) as file:
+                file.write(head)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(fresh, path)
+            _signing().sync_folder(path.parent)
+        except OSError as fault:
+            raise CheckpointWriteError(
+                f"the signed head cannot be kept beside its key ({fault.strerror})", place=str(path)
+            ) from None
+
+    def _head_path(self, origin: str) -> Path:
+        path = self.path(origin)
+        return path.with_name(f"{path.name}.head")
 
     def verify(self, public_key: bytes, message: bytes, signature: bytes) -> bool:
         """Tell whether a signature of a message is by a public key.

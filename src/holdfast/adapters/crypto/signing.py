@@ -110,7 +110,7 @@ class SigningKey:
                 file.write(f"{self.to_text()}\n".encode())
                 file.flush()
                 os.fsync(descriptor)
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
         except OSError as fault:
             with suppress(OSError):
                 path.unlink()
@@ -145,7 +145,8 @@ def _refuse_shared(status: os.stat_result, path: Path) -> None:
         )
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
