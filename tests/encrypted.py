@@ -118,4 +118,5 @@ def destroy(store: Store, scope: str) -> str:
     assert going is not None
     commit = Commit(NO_WORKFLOW, Head(), files=going.files, expected_files=going.expected_files)
     assert store.commit([commit]) == [None]
-    return going.key_id
+    (key_id,) = going.key_ids
+    return key_id

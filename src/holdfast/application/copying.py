@@ -11,6 +11,7 @@ from holdfast.application.arrival import Arrival
 from holdfast.application.divergence import find_standing
 from holdfast.application.history import History, look
 from holdfast.application.key_transport import bring_keys, check_keyrings
+from holdfast.application.people_transport import PeopleCopy, bring_people, check_people
 from holdfast.application.sealing import Vault
 from holdfast.application.shipping import Cargo, Shipment
 from holdfast.application.trail_copying import TrailCopier, TrailCopy
@@ -66,6 +67,8 @@ class CopyResult:
     dry_run: bool = False
     #: The source's trail; None if it was not asked for.
     trail: TrailCopy | None = None
+    #: Legal holds and declarations of subjects, which come along always.
+    people: PeopleCopy = field(default_factory=PeopleCopy)
 
     def of(self, outcome: Outcome) -> list[WorkflowCopy]:
         """Answer the workflows that ended so."""
@@ -80,7 +83,7 @@ class CopyResult:
 class Copier:
     """Copies workflows. The source is only read; the target gains, and loses nothing.
 
-    Leases are not copied. Where the target already has the beginning of a workflow, the rest is added.
+    Leases are not copied; keys, legal holds and declarations of subjects are, always. Where the target already has the beginning of a workflow, the rest is added.
     """
 
     def __init__(
@@ -100,6 +103,7 @@ class Copier:
             )
         self._source = source
         self._target = target
+        self._vault = vault
         self._arrival = Arrival(source, target, packer, formats, vault)
         self._on_progress = on_progress
         self._tell = tell
@@ -115,6 +119,8 @@ class Copier:
             StoreReadOnlyError: the target was opened for reading.
             CheckpointWriteError: the target cannot be written to. What it holds by then is sound, and
                 copying again goes on from there.
+            ConfigError: the two stores have other keys, or name people by other secrets.
+            CheckpointConflictError: there is another hold of the same name in the target.
         """
         if self._target.read_only:
             raise StoreReadOnlyError(
@@ -122,17 +128,26 @@ class Copier:
             )
         begun = time.monotonic()
         bring_keys(self._source, self._target)
+        people = self._bring_people()
         done = tuple(self._told(workflow_id, self._copy) for workflow_id in workflow_ids)
         trail = self._bring_trail() if with_trail else None
-        return CopyResult(done, time.monotonic() - begun, trail=trail)
+        return CopyResult(done, time.monotonic() - begun, trail=trail, people=people)
 
     def plan(self, workflow_ids: Iterable[str], *, with_trail: bool = False) -> CopyResult:
         """Tell what would be copied, without the bytes of blobs, and change nothing."""
         begun = time.monotonic()
         check_keyrings(self._source, self._target)
+        check_people(self._source, self._target)
         done = tuple(self._told(workflow_id, self._plan) for workflow_id in workflow_ids)
         trail = TrailCopier(self._source, self._target).plan() if with_trail else None
         return CopyResult(done, time.monotonic() - begun, dry_run=True, trail=trail)
+
+    def _bring_people(self) -> PeopleCopy:
+        """Bring holds and declarations before anything that they cover."""
+        people = bring_people(self._source, self._target, self._vault)
+        if people.holds or people.declarations:
+            self._record(None, {"holds": people.holds, "subjects": people.declarations})
+        return people
 
     def _bring_trail(self) -> TrailCopy:
         entries = [self._tell(AuditType.TRAIL_IMPORTED, None, {})] if self._tell else []
@@ -172,9 +187,12 @@ class Copier:
 
     def _tell_of(self, workflow_id: str, cargo: Cargo) -> None:
         """Tell in the target's trail what arrived."""
-        if self._tell is None or cargo == Cargo():
+        if cargo != Cargo():
+            self._record(workflow_id, {"checkpoints": cargo.checkpoints, "events": cargo.events})
+
+    def _record(self, workflow_id: str | None, facts: dict[str, int | str]) -> None:
+        if self._tell is None:
             return
-        facts: dict[str, int | str] = {"checkpoints": cargo.checkpoints, "events": cargo.events}
         entry = self._tell(AuditType.STORE_COPIED, workflow_id, facts)
         [outcome] = self._target.commit([Commit(NO_WORKFLOW, Head(), audit=(entry,))])
         if outcome is not None:

@@ -258,9 +258,10 @@ class Keyring:
         return Destruction(key_ids, files, {lookup: named})
 
     def _is_of(self, key_id: str, scope: str) -> bool:
+        data = self._store.file(data_key_name(key_id))
         try:
-            return self.key(key_id).scope == scope
-        except (KeyDestroyedError, KeyUnavailableError, SealBrokenError):
+            return data is not None and self._unwrap(key_id, data).scope == scope
+        except (KeyUnavailableError, SealBrokenError):
             return False
 
     def pseudonym(self, subject: str) -> str:

@@ -22,6 +22,7 @@ from holdfast.domain.errors import CheckpointError, StoreNotFoundError
 if TYPE_CHECKING:
     from holdfast.application.copying import CopyResult, WorkflowCopy
     from holdfast.application.kit import Kit
+    from holdfast.application.people_transport import PeopleCopy
     from holdfast.ports import Store
 
 #: Stores whose URL names a path.
@@ -50,9 +51,10 @@ def command(call: Call, source: str, target: str, workflows: tuple[str, ...], dr
 
     SRC and DST are folders or URLs; DST is made if it is not there. Of each
     workflow (all of them without WORKFLOW) checkpoints, events and blobs are
-    copied with their checksums, and read back and verified on arrival. Without
-    WORKFLOW the trail of SRC comes along, sealed, beside that of DST. Called
-    again, it goes on where it was interrupted and adds what is new.
+    copied with their checksums, and read back and verified on arrival. All
+    legal holds and declared subjects of SRC come along. Without WORKFLOW the
+    trail of SRC does too, sealed, beside that of DST. Called again, it goes on
+    where it was interrupted and adds what is new.
 
     \b
     Example:
@@ -153,6 +155,7 @@ def _finish(output: Output, places: tuple[str, str], result: CopyResult) -> None
 
 
 def _print(output: Output, result: CopyResult) -> None:
+    _print_people(output, result.people)
     if not result.workflows:
         output.note("Nothing to copy: the source is empty.")
         return
@@ -169,6 +172,14 @@ def _print(output: Output, result: CopyResult) -> None:
         output.note(f"The trail of the source, {entries}, is sealed in imports/{result.trail.id}.")
     count = counted(len(result.workflows), "workflow")
     output.note(f"{count}, {size_text(result.cargo.bytes)} in {result.seconds:.1f} s, verified on arrival.")
+
+
+def _print_people(output: Output, people: PeopleCopy) -> None:
+    if people.holds or people.declarations:
+        counts = f"{counted(people.holds, 'legal hold')}, {counted(people.declarations, 'declared subject')}"
+        output.note(f"Came along: {counts}.")
+    for pseudonym in people.kept:
+        output.note(f"What is declared about {safe(pseudonym)} differs and cannot be opened: kept as it was.")
 
 
 def _row(one: WorkflowCopy, *, dry_run: bool) -> tuple[str, ...]:
@@ -199,6 +210,7 @@ def _fields(places: tuple[str, str], result: CopyResult) -> dict[str, Any]:
         ],
         **asdict(result.cargo),
         "trail": None if result.trail is None else asdict(result.trail),
+        "people": asdict(result.people),
         "seconds": round(result.seconds, 3),
     }
 
