@@ -13,9 +13,10 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
+from holdfast.application.data_key import DataKey
 from holdfast.domain import plainjson
 from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.audit_type import AuditType
@@ -57,34 +58,6 @@ class Tell(Protocol):
     """Makes the audit entry of a key operation."""
 
     def __call__(self, type: str, *, facts: dict[str, int | str]) -> tuple[AuditEntry, ...]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class DataKey:
-    """An unwrapped key. Nothing of it is ever shown."""
-
-    id: str
-    #: What it is for: a workflow, a person, or the store.
-    scope: str
-    #: Name of the file that leads from the scope to the key.
-    lookup: str
-    secret: SecretKey = field(repr=False, compare=False)
-    nonces: bytes = field(repr=False, compare=False)
-    nonce_bytes: int = 0
-
-    def seal(self, plaintext: bytes, associated: bytes) -> bytes:
-        """Seal under a nonce that is made from all that is sealed.
-
-        Equal content in an equal place gives equal bytes, anything else another nonce: there is no randomness
-        to run out of, to repeat after a fork or a snapshot of a machine, or to be counted.
-        """
-        length = len(associated).to_bytes(8)
-        nonce = hmac.digest(self.nonces, length + associated + plaintext, "sha256")[: self.nonce_bytes]
-        return self.secret.seal(plaintext, associated, nonce)
-
-    def open(self, sealed: bytes, associated: bytes) -> bytes | None:
-        """Open; None if it was not sealed with this key and just these associated bytes."""
-        return self.secret.open(sealed, associated)
 
 
 @dataclass(slots=True)

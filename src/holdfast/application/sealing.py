@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast.application.keyring import DataKey, Keyring
+from holdfast.application.data_key import DataKey
+from holdfast.application.keyring import Keyring
 from holdfast.domain import plainjson
 from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.checkpoint import CheckpointStatus
