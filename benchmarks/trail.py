@@ -74,7 +74,10 @@ def _verify(folder: Path) -> list[Row]:
     path = folder / "lines"
     make_lines(path, ENTRIES)
     answer = subprocess.run(
-        [sys.executable, "-c", _VERIFYING, str(path), str(ENTRIES)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", _VERIFYING, str(path), str(ENTRIES)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     seconds, megabytes = map(float, answer.stdout.split())
     value = f"{seconds:.0f} s, {megabytes:.0f} MB at most"

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from holdfast.application.audit_digest import _TYPES, BARS, Topic, digest
-from holdfast.application.audit_report import PayloadState
+from holdfast.application.audit_event import PayloadState
 from holdfast.domain.audit_type import AuditType, Outcome
 from tests.application.told import Told, day_at_work, entry
 

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from holdfast.application.audit_digest import Topic, digest
+from holdfast.application.audit_event import PayloadState
 from holdfast.application.audit_html import About, render_page
-from holdfast.application.audit_report import PayloadState, Reported
+from holdfast.application.audit_report import Reported
 from holdfast.domain.audit_type import AuditType
 from tests.application.told import Page, Told, check_page, day_at_work, entry
 from tests.trails import LOG_KEY

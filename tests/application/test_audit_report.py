@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.adapters.crypto.signing import verify
+from holdfast.application.audit_event import PayloadState
 from holdfast.application.audit_report import (
     COLUMNS,
     LISTING,
     STATEMENT,
-    PayloadState,
     Reported,
     Statement,
     check_statement,

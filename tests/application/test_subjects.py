@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 import holdfast
@@ -81,7 +83,7 @@ def test_declarations_made_at_once_are_all_kept(store: MemoryStore) -> None:
         for count in range(5):
             openings[number].declare(f"W-{number}-{count}", "alice")
 
-    in_threads([lambda number=number: declare(number) for number in range(4)])
+    in_threads([partial(declare, number) for number in range(4)])
     assert len(openings[0].known("alice").workflows) == 20
 
 

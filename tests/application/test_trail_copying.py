@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.adapters.memory import MemoryStore
 from holdfast.application.copying import Copier
 from holdfast.application.export_source import ExportSource
+from holdfast.application.import_erasure import without_payloads
 from holdfast.application.trail_copying import (
     IMPORTS,
     TrailCopier,
@@ -27,12 +29,14 @@ from holdfast.domain.errors import (
     CheckpointWriteError,
     ChecksumMismatchError,
 )
-from holdfast.domain.log_check import Level, Verdict
+from holdfast.domain.log_check import Level, LogReport, Verdict
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head
 from holdfast.domain.trail import decode_entry
+from holdfast.ports import Store
 from holdfast.testing import FailingStore
 from tests.application.logs import Desk, anchored, make_desk, outcomes
 from tests.application.services import make_service
+from tests.independent_verifier import check_folder
 
 
 def telling(desk: Desk) -> tuple[AuditEntry, ...]:
@@ -167,3 +171,125 @@ def test_whoever_copies_a_store_takes_its_trail_along(tmp_path: Path) -> None:
     assert copier.copy(["W"]).trail is None
     # Nothing arrived, so nothing is told.
     assert len(list(target.store.leaves())) == 3
+
+
+def erase(target: Store, *workflow_ids: str) -> int:
+    files, count = without_payloads(target, workflow_ids)
+    outcomes(target.commit([Commit(NO_WORKFLOW, Head(), files=files)]))
+    return count
+
+
+def report_of(source: Desk, target: Store, folder: Path) -> LogReport:
+    write_import(target, import_id(source.store), folder)
+    return ExportSource(folder).verify(source.log.trust())
+
+
+def counts(report: LogReport) -> tuple[int, int, int]:
+    return len(report.faults), report.payloads, report.erased
+
+
+def test_a_payload_that_was_erased_does_not_come_back_with_the_next_copy(
+    source: Desk, tmp_path: Path
+) -> None:
+    target = MemoryStore()
+    TrailCopier(source.store, target).copy()
+    assert erase(target, "W1") == 150
+    assert TrailCopier(source.store, target).copy().files == 0
+    source.tell(300, first=300)
+    anchored(source)
+    TrailCopier(source.store, target).copy()
+    # Those of before are gone, those that came since are there.
+    assert counts(report_of(source, target, tmp_path / "out")) == (0, 450, 150)
+    assert TrailCopier(source.store, target).copy().files == 0
+
+
+def test_a_payload_that_was_erased_before_a_head_covered_it_does_not_come_back(
+    source: Desk, tmp_path: Path
+) -> None:
+    target = MemoryStore()
+    source.tell(10, first=300)
+    TrailCopier(source.store, target).copy()
+    assert erase(target, "W1") == 155
+    anchored(source)
+    TrailCopier(source.store, target).copy()
+    assert counts(report_of(source, target, tmp_path / "out")) == (0, 155, 155)
+
+
+class Unhurried(FailingStore):
+    """Has entries that wait for their place in the tree, as a store with many writers does."""
+
+    read_only = True
+
+    def __init__(self, store: Store, size: int) -> None:
+        super().__init__(store)
+        self.size = size
+
+    def integrate(self) -> int:
+        return self.size
+
+    def leaves(self, *, after: int = 0) -> Iterator[bytes]:
+        return islice(self.store.leaves(after=after), max(self.size - after, 0))
+
+    def waiting(self) -> Iterator[bytes]:
+        return self.store.leaves(after=self.size)
+
+    def place(self, session_id: str, seq: int) -> int | None:
+        found = self.store.place(session_id, seq)
+        return found if found is not None and found < self.size else None
+
+
+def test_a_payload_that_was_erased_while_its_entry_had_no_place_does_not_come_back(tmp_path: Path) -> None:
+    source, target = make_desk(), MemoryStore()
+    source.tell(10)
+    anchored(source)
+    source.tell(10, first=10)
+    size = source.store.integrate()
+    unhurried = Unhurried(source.store, size - 4)
+    TrailCopier(unhurried, target).copy()
+    assert erase(target, "W1") == 10
+    source.tell(2, first=20)
+    TrailCopier(unhurried, target).copy()
+    unhurried.size = size + 2
+    TrailCopier(unhurried, target).copy()
+    assert counts(report_of(source, target, tmp_path / "out")) == (0, 12, 10)
+
+
+def tell_large(desk: Desk, count: int, size: int) -> None:
+    for number in range(count):
+        told = desk.trail.told(
+            "AGENT_DECISION", session_id="S/large", workflow_id=f"W{number % 2}", payload={"text": "x" * size}
+        )
+        desk.trail.record(*told)
+
+
+@pytest.mark.parametrize("is_covered", [True, False])
+@pytest.mark.parametrize(("count", "size"), [(12, 1_000_000), (900, 12_000)])
+def test_large_payloads_fit_every_store_and_verify(
+    count: int, size: int, is_covered: bool, tmp_path: Path
+) -> None:
+    source, target = make_desk(), FilesystemStore.open(tmp_path / "target")
+    source.tell(2)
+    anchored(source)
+    tell_large(source, count, size)
+    if is_covered:
+        anchored(source)
+    TrailCopier(source.store, target).copy()
+    assert counts(report_of(source, target, tmp_path / "out")) == (0, count + 2, 0)
+    vkey = str(ExportSource(tmp_path / "out").keys()[0])
+    assert f"{count + 2} payloads" in check_folder(tmp_path / "out", vkey)
+    files = [target.file(name) or b"" for name in target.files(IMPORTS)]
+    assert max(map(len, files)) < 1_100_000
+    assert TrailCopier(source.store, target).copy().files == 0
+    assert erase(target, "W1") == count // 2 + 1
+    TrailCopier(source.store, target).copy()
+    assert counts(report_of(source, target, tmp_path / "erased")) == (0, count // 2 + 1, count // 2 + 1)
+    target.close()
+
+
+def test_what_is_damaged_in_an_import_is_no_payload_that_is_held(source: Desk, tmp_path: Path) -> None:
+    target = MemoryStore()
+    name = f"{IMPORTS}{TrailCopier(source.store, target).copy().id}/payloads/000.jsonl"
+    lines = (target.file(name) or b"").splitlines(keepends=True)
+    outcomes(target.commit([Commit(NO_WORKFLOW, Head(), files={name: b"?\n" + b"".join(lines[1:])})]))
+    TrailCopier(source.store, target).copy()
+    assert counts(report_of(source, target, tmp_path / "out")) == (0, 299, 1)

@@ -235,3 +235,20 @@ class Terminal:
 
     def flush(self) -> None:
         """Nothing is held."""
+
+
+def test_holds_and_declared_subjects_come_along_and_are_told(run: Run, store: Path):
+    run("subject", "declare", "WF-1", "ann", "--store", store)
+    run("hold", "place", "WF-1", "--reason", "case 17", "--store", store)
+    planned = run("copy", store, "target", "WF-2", "--dry-run")
+    assert "To come along: 1 legal hold, 1 declared subject." in planned.err
+    result = run("copy", store, "target", "WF-2")
+    assert "Came along: 1 legal hold, 1 declared subject." in result.err
+    [hold] = run("hold", "list", "--json", "--store", "target").data["holds"]
+    assert (hold["workflow_id"], hold["reason"]) == ("WF-1", "case 17")
+    again = run("copy", store, "target", "WF-2", "--json")
+    assert again.data["people"] == {"holds": 0, "declarations": 0, "kept": []}
+    [declared] = Path("target", "keys", "subjects").iterdir()
+    declared.write_bytes(b"damaged")
+    kept = run("copy", store, "target", "WF-2").err
+    assert f"What is declared about {declared.name} differs and cannot be opened: kept as it was." in kept

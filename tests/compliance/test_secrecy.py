@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from holdfast import bootstrap
-from holdfast.application.audit_report import PayloadState, Reported
+from holdfast.application.audit_event import PayloadState
+from holdfast.application.audit_report import Reported
 from holdfast.application.reporting import FORMATS, Reports
 from holdfast.application.service import CheckpointService
 from holdfast.domain.errors import CheckpointError, KeyUnavailableError

@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.adapters.memory import MemoryStore
 from holdfast.conformance.leasing import Leasing
+from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.errors import LeaseHeldError, LeaseLostError
 from holdfast.domain.record import Commit, Head, Lease
 from holdfast.ports import Store
@@ -67,32 +68,38 @@ class SpoilsTheGroup(MemoryStore):
 
 
 class GivesToEverybody(MemoryStore):
-    def acquire(self, workflow_id: str, owner: str, ttl_seconds: float) -> Lease:
+    def acquire(
+        self, workflow_id: str, owner: str, ttl_seconds: float, audit: Sequence[AuditEntry] = ()
+    ) -> Lease:
         self._leases.pop(workflow_id, None)
-        return super().acquire(workflow_id, owner, ttl_seconds)
+        return super().acquire(workflow_id, owner, ttl_seconds, audit)
 
 
 class RefusesItself(MemoryStore):
-    def acquire(self, workflow_id: str, owner: str, ttl_seconds: float) -> Lease:
+    def acquire(
+        self, workflow_id: str, owner: str, ttl_seconds: float, audit: Sequence[AuditEntry] = ()
+    ) -> Lease:
         lease = self.lease(workflow_id)
         if lease and lease.is_live:
             raise LeaseHeldError(f"{lease.owner} until {lease.expires_at}")
-        return super().acquire(workflow_id, owner, ttl_seconds)
+        return super().acquire(workflow_id, owner, ttl_seconds, audit)
 
 
 class StartsTokensAnew(MemoryStore):
-    def release(self, lease: Lease) -> None:
-        super().release(lease)
+    def release(self, lease: Lease, audit: Sequence[AuditEntry] = ()) -> None:
+        super().release(lease, audit)
         if self.lease(lease.workflow_id) is None:
             self._tokens.pop(lease.workflow_id, None)
 
 
 class ReusesTheTokenOfItsOwner(MemoryStore):
-    def acquire(self, workflow_id: str, owner: str, ttl_seconds: float) -> Lease:
+    def acquire(
+        self, workflow_id: str, owner: str, ttl_seconds: float, audit: Sequence[AuditEntry] = ()
+    ) -> Lease:
         lease = self.lease(workflow_id)
         if lease and lease.owner == owner:
             return self.renew(lease, ttl_seconds)
-        return super().acquire(workflow_id, owner, ttl_seconds)
+        return super().acquire(workflow_id, owner, ttl_seconds, audit)
 
 
 class NeverExpires(MemoryStore):
@@ -116,12 +123,12 @@ class RenewsOnlyTheLive(MemoryStore):
 
 
 class ReleasesForOthers(MemoryStore):
-    def release(self, lease: Lease) -> None:
+    def release(self, lease: Lease, audit: Sequence[AuditEntry] = ()) -> None:
         self._leases.pop(lease.workflow_id, None)
 
 
 class NeverReleases(MemoryStore):
-    def release(self, lease: Lease) -> None:
+    def release(self, lease: Lease, audit: Sequence[AuditEntry] = ()) -> None:
         """Do nothing."""
 
 
@@ -163,10 +170,12 @@ class WritesWhenOthersHaveTakenOver(MemoryStore):
         super().__init__()
         self.on_its_way, self.taken_over, self.written = (threading.Event() for _ in range(3))
 
-    def acquire(self, workflow_id: str, owner: str, ttl_seconds: float) -> Lease:
+    def acquire(
+        self, workflow_id: str, owner: str, ttl_seconds: float, audit: Sequence[AuditEntry] = ()
+    ) -> Lease:
         if self.lease(workflow_id):
             self.on_its_way.wait()
-        return super().acquire(workflow_id, owner, ttl_seconds)
+        return super().acquire(workflow_id, owner, ttl_seconds, audit)
 
     def head(self, workflow_id: str) -> Head:
         head = super().head(workflow_id)

@@ -19,7 +19,7 @@ NEVER = 10**9
 
 @pytest.mark.parametrize("ordered", [True, False], ids=["names in order", "any name may be missing"])
 def test_no_power_cut_loses_tears_or_invents_anything(ordered: bool, campaign: bool) -> None:
-    explorer = Explorer(ordered, samples=3, repeat_every=15, nest_every=400)
+    explorer = Explorer(ordered, samples=2, repeat_every=25, nest_every=600)
     if campaign:
         explorer = Explorer(ordered, samples=60, repeat_every=10, nest_every=100)
     explorer.run()

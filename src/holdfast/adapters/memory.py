@@ -123,9 +123,7 @@ class MemoryStore:
                 raise _no_checkpoint(workflow_id, keyframe.entry.sequence)
             for sha256 in keyframe.entry.blobs:
                 if sha256 not in self._blobs:
-                    raise CheckpointNotFoundError(
-                        "a keyframe refers to a blob that is not stored", place=sha256
-                    )
+                    raise CheckpointNotFoundError("a keyframe names a blob that is not stored", place=sha256)
             workflow.keyframes[keyframe.entry.sequence] = keyframe
 
     def events(self, workflow_id: str, *, after: int = 0) -> Iterator[bytes]:
@@ -331,7 +329,8 @@ class MemoryStore:
             if self._files.get(name) != data:
                 return commit.file_conflict(name)
         if commit.workflow_id == NO_WORKFLOW:
-            return commit.check_nameless()
+            commit.check_nameless()
+            return None
         fenced_off = leases.refusal(commit, self.lease(commit.workflow_id))
         if fenced_off is not None:
             return fenced_off

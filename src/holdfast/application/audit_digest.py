@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from holdfast.application.audit_report import PayloadState, Reported
+from holdfast.application.audit_event import PayloadState
+from holdfast.application.audit_report import Reported
 from holdfast.domain.audit_type import AuditType, Outcome
 from holdfast.domain.time import timestamp_text
 

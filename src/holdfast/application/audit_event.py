@@ -5,14 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
-from holdfast.application.audit_report import PayloadState
 from holdfast.application.kit import Kit
 from holdfast.application.sealing import read_payload
 from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.errors import KeyDestroyedError, KeyUnavailableError
 from holdfast.domain.trail import decode_entry
+
+
+class PayloadState(StrEnum):
+    """What became of the payload of an entry."""
+
+    NONE = "none"
+    OPENED = "opened"
+    ERASED = "erased"
+    #: It is there, and cannot be opened here: no key.
+    SEALED = "sealed"
+    #: It is there, and is not what was committed to.
+    DAMAGED = "damaged"
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,7 @@ README_FILE = "README.txt"
 TAIL_FILE = "tail.jsonl"
 TRAIL_FILE = "audit_trail.jsonl"
 PAYLOADS_FILE = "payloads.jsonl"
+PAYLOADS = "payloads/"
 
 #: Stands for the place of an entry that has none yet.
 _NOWHERE = 2**63 - 1
@@ -230,7 +231,7 @@ class LogExport:
             self._note_places(lines, edge.size)
             bundle = Tile(ENTRIES, edge.size // WIDTH, len(lines))
             yield bundle.path, [pack_bundle(lines)]
-            yield from self._payloads(f"payloads/{Tile(0, bundle.index).path[7:]}.jsonl", lines)
+            yield from self._payloads(payloads_path(bundle.index), lines)
             for tile, data in edge.append([leaf_hash(line) for line in lines]):
                 if tile.width == WIDTH:
                     partial.pop(tile.level, None)
@@ -251,7 +252,7 @@ class LogExport:
             self._note_places(list(self._store.waiting()), None)
         if at > covered or self._waits:
             yield TAIL_FILE, self._tail_lines(covered)
-            yield from self._payloads(f"payloads/{TAIL_FILE}", self._tail_lines(covered))
+            yield from self._payloads(PAYLOADS + TAIL_FILE, self._tail_lines(covered))
 
     def _tail_lines(self, covered: int) -> Iterator[bytes]:
         yield from islice(self._store.leaves(after=covered), self.size - covered)
@@ -318,6 +319,16 @@ def payload_line(session_id: str, seq: int, stored: bytes) -> bytes:
     except UnicodeDecodeError:
         fields["base64"] = to_base64(stored)
     return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
+
+
+def payloads_path(bundle: int) -> str:
+    """Name the file of the payloads of one bundle of entries."""
+    return f"{PAYLOADS}{Tile(0, bundle).path[7:]}.jsonl"
+
+
+def large_payload_path(session_id: str, seq: int) -> str:
+    """Name the file of a payload that lies by itself in an imported trail: large ones do."""
+    return f"{PAYLOADS}large/{hashlib.sha256(f'{seq} {session_id}'.encode()).hexdigest()[:32]}.jsonl"
 
 
 def _size_of(checkpoint: bytes) -> int:

@@ -12,8 +12,9 @@ from itertools import groupby
 from typing import Any
 
 from holdfast.application.audit_digest import Digest, Section, Topic
+from holdfast.application.audit_event import PayloadState
 from holdfast.application.audit_proof_html import proof_section
-from holdfast.application.audit_report import PayloadState, Reported, as_text
+from holdfast.application.audit_report import Reported, as_text
 from holdfast.application.audit_style import STYLE
 from holdfast.application.markup import Child, Markup, element, join, moment_text, page, table
 from holdfast.domain.audit_entry import AuditEntry

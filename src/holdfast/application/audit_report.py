@@ -13,10 +13,10 @@ import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any
 
+from holdfast.application.audit_event import PayloadState
 from holdfast.domain import plainjson
 from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.errors import (
@@ -68,18 +68,6 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\u
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 _UNIX = 3
 _PLAIN_FILE = 0o100644
-
-
-class PayloadState(StrEnum):
-    """What became of the payload of an entry."""
-
-    NONE = "none"
-    OPENED = "opened"
-    ERASED = "erased"
-    #: It is there, and cannot be opened here: no key.
-    SEALED = "sealed"
-    #: It is there, and is not what was committed to.
-    DAMAGED = "damaged"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from holdfast.application.arrival import Arrival
 from holdfast.application.divergence import find_standing
 from holdfast.application.history import History, look
 from holdfast.application.key_transport import bring_keys, check_keyrings
-from holdfast.application.people_transport import PeopleCopy, bring_people, check_people
+from holdfast.application.people_transport import PeopleCopy, bring_people, plan_people
 from holdfast.application.sealing import Vault
 from holdfast.application.shipping import Cargo, Shipment
 from holdfast.application.trail_copying import TrailCopier, TrailCopy
@@ -83,7 +83,8 @@ class CopyResult:
 class Copier:
     """Copies workflows. The source is only read; the target gains, and loses nothing.
 
-    Leases are not copied; keys, legal holds and declarations of subjects are, always. Where the target already has the beginning of a workflow, the rest is added.
+    Leases are not copied; keys, legal holds and declarations of subjects are, always. Where the target
+    already has the beginning of a workflow, the rest is added.
     """
 
     def __init__(
@@ -137,10 +138,10 @@ class Copier:
         """Tell what would be copied, without the bytes of blobs, and change nothing."""
         begun = time.monotonic()
         check_keyrings(self._source, self._target)
-        check_people(self._source, self._target)
+        people = plan_people(self._source, self._target, self._vault)
         done = tuple(self._told(workflow_id, self._plan) for workflow_id in workflow_ids)
         trail = TrailCopier(self._source, self._target).plan() if with_trail else None
-        return CopyResult(done, time.monotonic() - begun, dry_run=True, trail=trail)
+        return CopyResult(done, time.monotonic() - begun, dry_run=True, trail=trail, people=people)
 
     def _bring_people(self) -> PeopleCopy:
         """Bring holds and declarations before anything that they cover."""

@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.application.audit_export import PAYLOADS_FILE, SUMS_FILE, TAIL_FILE, TRAIL_FILE
+from holdfast.application.audit_export import (
+    PAYLOADS,
+    PAYLOADS_FILE,
+    SUMS_FILE,
+    TAIL_FILE,
+    TRAIL_FILE,
+    large_payload_path,
+    payloads_path,
+)
 from holdfast.application.log_source import OnProgress, silently
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 from holdfast.domain.ids import folder_name
@@ -84,13 +92,13 @@ class ExportSource:
             for number, line in enumerate(self._leaves(size), 1):
                 views.take(line)
                 if number % WIDTH == 1:
-                    reader.load(f"{Tile(0, number // WIDTH).path[7:]}.jsonl")
+                    reader.load(payloads_path(number // WIDTH))
                 if not number % _PROGRESS_STEP:
                     on_progress(min(number, total), total)
                 yield line
 
         def tail() -> Iterator[bytes]:
-            reader.load(TAIL_FILE)
+            reader.load(PAYLOADS + TAIL_FILE)
             for line in self._lines(TAIL_FILE):
                 views.take(line)
                 yield line
@@ -227,21 +235,25 @@ class _Payloads:
     """Reads payloads file by file, as the log is walked through."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder / "payloads"
+        self._folder = folder
         self._kept: dict[tuple[str, int], bytes] = {}
 
     @property
     def is_there(self) -> bool:
-        return self._folder.is_dir()
+        return (self._folder / PAYLOADS).is_dir()
 
-    def load(self, name: str) -> None:
+    def load(self, path: str) -> None:
         """Take up the payloads of the entries that come next, and let go of those before."""
-        lines = _payload_lines(self._folder / name)
+        lines = _payload_lines(self._folder / path)
         self._kept = {(one.session_id, one.seq): one.stored for one in lines}
 
     def read(self, session_id: str, seq: int) -> bytes | None:
         """Give a payload; None if it was erased."""
-        return self._kept.get((session_id, seq))
+        kept = self._kept.get((session_id, seq))
+        if kept is not None:
+            return kept
+        alone = _payload_lines(self._folder / large_payload_path(session_id, seq))
+        return next((one.stored for one in alone if (one.session_id, one.seq) == (session_id, seq)), None)
 
 
 def _payload_lines(path: Path) -> Iterator[_Stored]:

@@ -1,4 +1,4 @@
-"""Holds and declarations on their way to another store: what must stay, and who is spoken of, holds there too.
+"""Holds and declarations on their way to another store: what must stay here must stay there, too.
 
 They come before the workflows, and all of them, whichever workflows are copied: a hold too many keeps
 something, one too few lets it go. What was erased in the target does not come back.
@@ -86,6 +86,14 @@ def bring_people(source: Store, target: Store, vault: Vault | None = None) -> Pe
     return PeopleCopy(holds, declarations, tuple(sorted(transport.kept)))
 
 
+def plan_people(source: Store, target: Store, vault: Vault | None = None) -> PeopleCopy:
+    """Tell what would come along, and change nothing."""
+    check_people(source, target)
+    transport = _Transport(source, target, vault)
+    holds, declarations = (transport.count(source.files(prefix)) for prefix in (HOLDS, FOLDER))
+    return PeopleCopy(holds, declarations, tuple(sorted(transport.kept)))
+
+
 class _Transport:
     """Brings small files, each by compare-and-set, many with one sync."""
 
@@ -104,6 +112,10 @@ class _Transport:
         while some := list(islice(coming, _FILES_AT_ONCE)):
             written += self._bring_some(some)
         return written
+
+    def count(self, names: Iterable[str]) -> int:
+        """Tell how many of these would have to be written."""
+        return sum(1 for name in names for _ in self._arriving(name))
 
     def _bring_some(self, names: list[str]) -> int:
         written = 0

@@ -4,24 +4,36 @@ Two logs are never merged: an entry belongs to the tree it was committed to, and
 trail arrives as the files of an export, below `imports/` and a name that is made of its first entry, and one
 entry in the target's own trail says what arrived. Copied again, only what is new is added, after a check that
 the source's log grew out of what arrived before: a target remembers, and so a source that was cut or
-rewritten meanwhile is found out.
+rewritten meanwhile is found out. A payload that was erased from an import does not come back with the next
+copy of a source that still has it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from holdfast.application.audit_export import README_FILE, SUMS_FILE, LogExport, sums_text, write_folder
+from holdfast.application.audit_export import (
+    PAYLOADS,
+    README_FILE,
+    SUMS_FILE,
+    TAIL_FILE,
+    LogExport,
+    large_payload_path,
+    payloads_path,
+    sums_text,
+    write_folder,
+)
 from holdfast.application.log_keeping import ORIGIN_FILE
 from holdfast.application.log_tiles import LogTiles
 from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointNotFoundError, ChecksumMismatchError
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head
+from holdfast.domain.tiles import WIDTH
 from holdfast.ports import Store
 
 IMPORTS = "imports/"
@@ -31,6 +43,9 @@ MANIFEST = "import.json"
 _RENAMED = {README_FILE: "readme.txt", SUMS_FILE: "sha256sums"}
 _ORIGINAL = {name: path for path, name in _RENAMED.items()}
 _BATCH_BYTES = 512 * 1024
+#: A commit has to fit a journal: a larger payload lies by itself, and so does one its file has no room for.
+_LARGE_BYTES = 16 * 1024
+_PAYLOADS_BYTES_MAX = 1024 * 1024
 
 
 def stored_name(path: str) -> str:
@@ -104,7 +119,7 @@ class TrailCopier:
             return TrailCopy()
         export = LogExport(self._source, with_sessions=False)
         self._check_growth(name, export.size)
-        return _Arrival(self._target, name).bring(export, self._described(name, export), tell)
+        return _Arrival(self._source, self._target, name).bring(export, self._described(name, export), tell)
 
     def _origin(self) -> str:
         return (self._source.file(ORIGIN_FILE) or b"").decode("utf-8", "replace").rstrip("\n")
@@ -134,9 +149,10 @@ class TrailCopier:
 class _Arrival:
     """Writes the files of one import: what is new first, and at last, at once, all that is changed."""
 
-    def __init__(self, target: Store, name: str) -> None:
+    def __init__(self, source: Store, target: Store, name: str) -> None:
         self._target = target
         self._folder = f"{IMPORTS}{name}/"
+        self._before = _Before(source, target, self._folder)
         self._sums: dict[str, str] = {}
         self._new: dict[str, bytes | None] = {}
         self._changed: dict[str, bytes | None] = {}
@@ -145,9 +161,9 @@ class _Arrival:
     def bring(self, export: LogExport, told: TrailCopy, tell: Sequence[AuditEntry]) -> TrailCopy:
         stale = set(self._target.files(self._folder))
         for path, chunks in export.log():
-            data = b"".join(chunks)
-            self._sums[path] = hashlib.sha256(data).hexdigest()
-            stale.discard(self._take(path, data))
+            for part, data in self._parts(path, chunks):
+                self._sums[part] = hashlib.sha256(data).hexdigest()
+                stale.discard(self._take(part, data))
         stale.discard(self._take(SUMS_FILE, sums_text(self._sums)))
         stale.discard(self._folder + MANIFEST)
         self._flush()
@@ -156,6 +172,23 @@ class _Arrival:
         if self._files or stale:
             self._finish(copied, tell)
         return copied
+
+    def _parts(self, path: str, chunks: Iterable[bytes]) -> Iterator[tuple[str, bytes]]:
+        """Give a file as it is stored: one of payloads without erased ones, and without large ones."""
+        if not path.startswith(PAYLOADS):
+            yield path, b"".join(chunks)
+            return
+        inside, size = [], 0
+        for line in chunks:
+            key = _key(line)
+            if self._before.was_erased(path, key):
+                continue
+            if len(line) > _LARGE_BYTES or size + len(line) > _PAYLOADS_BYTES_MAX:
+                yield large_payload_path(*key), line
+                continue
+            inside.append(line)
+            size += len(line)
+        yield path, b"".join(inside)
 
     def _take(self, path: str, data: bytes) -> str:
         """Take a file in, unless it is there; answer its name in the store."""
@@ -189,6 +222,49 @@ class _Arrival:
         [outcome] = self._target.commit([commit])
         if outcome is not None:
             raise outcome
+
+
+class _Before:
+    """What arrived before, to tell a payload that was erased here from one that is new."""
+
+    def __init__(self, source: Store, target: Store, folder: str) -> None:
+        self._source = source
+        self._target = target
+        self._folder = folder
+        manifest = target.file(folder + MANIFEST)
+        self._size: int = json.loads(manifest)["size"] if manifest else 0
+        self._tail = set(map(_key, self._lines(TAIL_FILE))) if manifest else set()
+        self._payloads: dict[str, set[tuple[str, int]]] = {}
+
+    def was_erased(self, path: str, key: tuple[str, int]) -> bool:
+        """Tell whether an entry arrived before whose payload, now in the file `path`, is here no more."""
+        if not self._size or key in self._held(path):
+            return False
+        index = self._source.place(*key)
+        if (index is None or index >= self._size) and key not in self._tail:
+            return False
+        # It may have been in the tail, before a head covered it.
+        paths = [PAYLOADS + TAIL_FILE, large_payload_path(*key)]
+        paths += [payloads_path(index // WIDTH)] if index is not None else []
+        return not any(key in self._held(one) for one in paths)
+
+    def _held(self, path: str) -> set[tuple[str, int]]:
+        held = self._payloads.get(path)
+        if held is None:
+            held = self._payloads[path] = set(map(_key, self._lines(path)))
+        return held
+
+    def _lines(self, path: str) -> list[bytes]:
+        return (self._target.file(self._folder + path) or b"").splitlines(keepends=True)
+
+
+def _key(line: bytes) -> tuple[str, int]:
+    """Tell which entry a line is, or belongs to; one that was damaged is none."""
+    try:
+        fields = json.loads(line)
+        return str(fields["session"]), int(fields["seq"])
+    except (ValueError, TypeError, KeyError):
+        return "", 0
 
 
 def write_import(store: Store, name: str, folder: str | Path) -> tuple[int, int]:

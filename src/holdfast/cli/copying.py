@@ -155,7 +155,7 @@ def _finish(output: Output, places: tuple[str, str], result: CopyResult) -> None
 
 
 def _print(output: Output, result: CopyResult) -> None:
-    _print_people(output, result.people)
+    _print_people(output, result.people, dry_run=result.dry_run)
     if not result.workflows:
         output.note("Nothing to copy: the source is empty.")
         return
@@ -174,10 +174,10 @@ def _print(output: Output, result: CopyResult) -> None:
     output.note(f"{count}, {size_text(result.cargo.bytes)} in {result.seconds:.1f} s, verified on arrival.")
 
 
-def _print_people(output: Output, people: PeopleCopy) -> None:
+def _print_people(output: Output, people: PeopleCopy, *, dry_run: bool) -> None:
     if people.holds or people.declarations:
         counts = f"{counted(people.holds, 'legal hold')}, {counted(people.declarations, 'declared subject')}"
-        output.note(f"Came along: {counts}.")
+        output.note(f"{'To come' if dry_run else 'Came'} along: {counts}.")
     for pseudonym in people.kept:
         output.note(f"What is declared about {safe(pseudonym)} differs and cannot be opened: kept as it was.")
 

@@ -14,7 +14,7 @@ from holdfast.domain.secret_names import secret_kind
 OWNERS = ("api", "access", "secret", "private", "signing", "encryption", "auth", "account", "subscription",
            "master", "shared")  # fmt: skip
 _NAME = (
-    f"(?:{any_case('pass(?:word|wd|phrase|code)')}|{any_case('pwd')}"
+    f"(?:{any_case('pass(?:word|wort|wd|phrase|code)')}|{any_case('kennwort')}|{any_case('pwd')}"
     f"|(?:{'|'.join(map(any_case, OWNERS))})[_-]?{any_case('key')}"
     f"|{any_case('secret')}|{any_case('token')}|{any_case('cred(?:ential)?')}[sS]?)[0-9]{{0,2}}"
 )
@@ -36,7 +36,7 @@ EXPRESSION = (
 )
 FORMS = ("quoted", "quoted", "quoted", "quoted", "bare", "quoted", "bare")
 #: Some of these, in small letters, stands in every text that the pattern matches.
-KEYWORDS = ("pass", "pwd", "key", "secret", "token", "cred")
+KEYWORDS = ("pass", "kennwort", "pwd", "key", "secret", "token", "cred")
 
 _NAME_BEFORE = re.compile("[A-Za-z0-9_.-]*\\Z")
 _NAME_AFTER = re.compile("[A-Za-z0-9_-]*")

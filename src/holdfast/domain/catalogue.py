@@ -73,6 +73,8 @@ _GROUPS = (
     *(_Group("", form, None, False) for form in assignments.FORMS),
     *map(_of_kind, TOKENS),
 )
+#: Passwords for which documents have words that stand in.
+_PASSWORDS = frozenset({"url-password", "curl-password", "netrc-password", "mysql-password"})
 _TOKEN_KINDS = frozenset(kind.name for kind in TOKENS)
 KINDS = frozenset(kind.name for kind in (*IN_CONTEXT, *TOKENS))
 
@@ -100,4 +102,4 @@ def _is_stand_in(kind: str, secret: str) -> bool:
         return _KEY_LINE.search(secret) is None
     if kind in _TOKEN_KINDS:
         return _FILLER.search(secret) is not None
-    return kind in ("url-password", "curl-password") and assignments.is_stand_in(secret)
+    return kind in _PASSWORDS and assignments.is_stand_in(secret)

@@ -11,12 +11,11 @@ from holdfast.domain.catalogue import Compile
 from holdfast.domain.delta import Operation
 from holdfast.domain.placeholders import Key, Placeholders
 from holdfast.domain.secret_keys import AT_ROOT, Around, SecretKeys, below
+from holdfast.domain.secret_pairs import Grown, PairedPaths, beside
 from holdfast.domain.secret_text import SecretText
 from holdfast.domain.secret_tree import BETWEEN, Path, SecretTree
 from holdfast.domain.tree import TAG, copy_tree
 
-#: Gives the value at a path of the new state, as a plain tree.
-Grown = Callable[[Sequence[str | int]], Any]
 #: Gives the plain tree of the state that the operations change, to be changed.
 Stored = Callable[[], Any]
 
@@ -78,34 +77,38 @@ class Redactor:
 
         Args:
             ops: the change from one state to the next.
-            grown: gives the value at a path of the new state; asked for strings that were appended to.
+            grown: gives the value at a path of the new state; asked for strings that were appended to, and
+                for what stands beside a name.
             stored: gives the tree that the operations change as it is stored, if it was read back: what
                 only sets a placeholder anew is then left out. Asked only if something was hidden.
         """
         ops = list(ops)
-        if not self._is_anchored and self._are_harmless(ops, grown):
+        pairs = PairedPaths(self._keys, grown)
+        if not self._is_anchored and self._are_harmless(ops, grown, pairs):
             return ops, []
         work = _Operations(self._text, self._keys, self._tree, grown, is_anchored=self._is_anchored)
-        hidden = [work.hide(op) for op in ops]
+        hidden = [work.hide(op) for op in pairs.carried_whole(ops)]
         changed = [op for op in hidden if op is not None]
         if stored is not None and work.paths:
             changed = _effective(changed, stored())
         return changed, work.paths
 
-    def _are_harmless(self, ops: Sequence[Operation], grown: Grown) -> bool:
+    def _are_harmless(self, ops: Sequence[Operation], grown: Grown, pairs: PairedPaths) -> bool:
         """Tell in one search that operations carry no secret, as most do not; False settles nothing."""
         texts: list[str] = []
         before: list[str] = []
         for op in ops:
             path = op["path"]
-            if not all(map(self._keys.is_plain, path)):
+            if not all(map(self._keys.is_plain, path)) or pairs.concern(op):
                 return False
             if op["op"] == "append":
                 whole = grown(path)
                 texts.append(whole)
                 before.append(whole[: len(whole) - len(op["text"])])
             elif op["op"] != "delete":
-                found = self._tree.texts(op["value"] if op["op"] == "set" else op["insert"])
+                is_set = op["op"] == "set"
+                under = path[-1] if is_set and path else None
+                found = self._tree.texts(op["value" if is_set else "insert"], under)
                 if found is None:
                     return False
                 texts += found
@@ -125,6 +128,7 @@ class _Operations:
         self._tree = tree
         self._grown = grown
         self._is_anchored = is_anchored
+        self._pairs = PairedPaths(keys, grown)
         self.paths: list[Path] = []
 
     def hide(self, op: Operation) -> Operation | None:
@@ -139,10 +143,13 @@ class _Operations:
         if what == "append":
             return self._append(op, asked)
         member = "value" if what == "set" else "insert"
-        hidden = self._inside(op[member], asked, path, op.get("at", 0))
+        under = self._pairs.under(asked) if what == "set" else None
+        hidden = self._inside(op[member], asked, path, op.get("at", 0), under)
         return op if hidden is op[member] else {**op, member: hidden}
 
-    def _inside(self, value: Any, asked: Path, path: Path, shift: int) -> Any:
+    def _inside(
+        self, value: Any, asked: Path, path: Path, shift: int, under: str | int | None = None
+    ) -> Any:
         """Hide the secrets of a value that goes to a path, or of items that go into the list there."""
         if asked and type(asked[-1]) is int and self._holds_pairs(asked[:-1]):
             # One of the pairs of an object, as a list of one.
@@ -150,7 +157,7 @@ class _Operations:
             return value if pairs[0] is value else pairs[0]
         around = self._around(asked, is_container=type(value) in (dict, list))
         is_pairs = type(value) is list and self._holds_pairs(asked)
-        hidden, paths = self._tree.hide(value, around, path, shift=shift, is_pairs=is_pairs)
+        hidden, paths = self._tree.hide(value, around, path, shift=shift, is_pairs=is_pairs, under=under)
         self.paths += paths
         return hidden
 
@@ -161,8 +168,11 @@ class _Operations:
             inner = is_container or at + 1 < len(path)
             if isinstance(step, str):
                 around = below(around, self._keys.known(step), is_container=inner)
+                around = beside(around, self._pairs.kind(path, at))
             elif at >= 2 and self._holds_pairs(path[: at - 1]):
                 around = self._around_pair(around, step, path[:at], is_container=inner)
+            else:
+                around = beside(around, self._pairs.kind(path, at))
         return around
 
     def _around_pair(self, around: Around, step: int, pair: Path, *, is_container: bool) -> Around:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from holdfast.domain.placeholders import masked
-from holdfast.domain.secret_names import secret_kind, squash
+from holdfast.domain.secret_names import LOGINS, secret_kind, squash
 from holdfast.domain.secret_text import SecretText
 from holdfast.domain.user_patterns import kind_name
 
 #: So many keys are remembered; states repeat theirs.
 _KEYS_MAX = 4096
+#: What a name looks like that stands beside its value; no placeholder does.
+_NAME = re.compile("[A-Za-z_][A-Za-z0-9_. -]{1,63}")
 
 
 class Key(NamedTuple):
@@ -23,6 +26,8 @@ class Key(NamedTuple):
     is_properties: bool
     #: A step into a tagged object, which says nothing.
     is_tag_member: bool
+    #: A list of two under it is a user and a password.
+    is_login: bool
     #: It tells nothing at all about its value.
     is_plain: bool
 
@@ -63,10 +68,21 @@ class SecretKeys:
         self._names = {squash(name): kind_name(name) for name in names}
         self._allowed = frozenset(map(squash, allowed))
         self._known: dict[str, Key] = {}
+        self._named: dict[str, str | None] = {}
 
     def known(self, key: str) -> Key:
         """Tell what is known about a key."""
         return self._known.get(key) or self._learn(key)
+
+    def named(self, name: Any) -> str | None:
+        """Tell which kind of secret a value is that a name stands beside; None if it is no such name."""
+        if type(name) is not str or not _NAME.fullmatch(name):
+            return None
+        if name not in self._named:
+            if len(self._named) >= _KEYS_MAX:
+                self._named.clear()
+            self._named[name] = self._kind(name)
+        return self._named[name]
 
     def is_plain(self, step: str | int) -> bool:
         """Tell whether a step of a path holds no secret and tells nothing about the value."""
@@ -86,16 +102,22 @@ class SecretKeys:
         # What a placeholder says is no part of the name: it must mean the same before and after.
         name = masked(hidden)
         squashed = squash(name)
-        kind = None if squashed in self._allowed else self._names.get(squashed) or secret_kind(name)
+        kind = self._kind(name)
         is_tag_member = key in ("v", "private")
-        tells = kind is not None or "logprob" in squashed or squashed == "properties" or is_tag_member
+        is_login = squashed in LOGINS and squashed not in self._allowed
+        is_special = is_tag_member or is_login or squashed == "properties" or "logprob" in squashed
         known = Key(
             hidden,
             kind,
             "logprob" in squashed,
             squashed == "properties",
             is_tag_member,
-            is_plain=not tells,
+            is_login,
+            is_plain=kind is None and not is_special,
         )
         self._known[key] = known
         return known
+
+    def _kind(self, name: str) -> str | None:
+        squashed = squash(name)
+        return None if squashed in self._allowed else self._names.get(squashed) or secret_kind(name)

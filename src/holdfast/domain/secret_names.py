@@ -6,7 +6,8 @@ import re
 
 #: What a name ends with, once it is written in small letters and without `-`, `_`, `.` and spaces.
 _ENDINGS: dict[str, tuple[str, ...]] = {
-    "password": ("password", "passwords", "passwd", "passphrase", "passcode", "seedphrase", "mnemonic"),
+    "password": ("password", "passwords", "passwd", "passphrase", "passcode", "passwort", "kennwort",
+                 "seedphrase", "mnemonic"),
     "secret": ("secret", "secrets", "recoverycode", "recoverycodes", "backupcode", "backupcodes"),
     "token": ("token", "accesstokens", "apitokens", "authtokens", "refreshtokens", "sessiontokens"),
     "key": tuple(
@@ -33,6 +34,10 @@ _LAST_WORDS = {
     "cookie": "cookie",
     "cookies": "cookie",
 }
+#: Too common a word to be looked for at the end of names: only as the whole name.
+_WHOLE_NAMES = {"pin": "password"}
+#: Keys above a user and a password, as a list of two; written as by `squash`.
+LOGINS = frozenset({"auth", "basicauth", "httpauth", "proxyauth"})
 #: Tokens that open no door: pages of results, marks of a vocabulary, counters.
 _HARMLESS_TOKENS = tuple(
     f"{what}token"
@@ -70,6 +75,8 @@ def secret_kind(name: str) -> str | None:
     joined = "".join(words).rstrip("0123456789")
     if joined.endswith(_HARMLESS_TOKENS):
         return None
+    if name.lower() in _WHOLE_NAMES:
+        return _WHOLE_NAMES[name.lower()]
     if words[-1] in _LAST_WORDS:
         return _LAST_WORDS[words[-1]]
     return next((kind for kind, endings in _ENDINGS.items() if joined.endswith(endings)), None)

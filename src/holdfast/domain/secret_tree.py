@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from holdfast.domain.placeholders import steps, unwrapped
 from holdfast.domain.secret_keys import AT_ROOT, Around, SecretKeys, below
 from holdfast.domain.secret_names import COUNTED
+from holdfast.domain.secret_pairs import VALUES, beside, kind_of_second, kind_of_value
 from holdfast.domain.secret_text import SecretText
 from holdfast.domain.tree import TAG
 
@@ -42,7 +43,14 @@ class SecretTree:
         self._is_joined = is_joined
 
     def hide(
-        self, tree: Any, around: Around, path: Path, *, shift: int = 0, is_pairs: bool = False
+        self,
+        tree: Any,
+        around: Around,
+        path: Path,
+        *,
+        shift: int = 0,
+        is_pairs: bool = False,
+        under: str | int | None = None,
     ) -> tuple[Any, list[Path]]:
         """Answer a tree without secrets, and the paths of what was hidden.
 
@@ -52,8 +60,9 @@ class SecretTree:
             path: where it lies.
             shift: what is added to the indexes of a list, where a part of it is given.
             is_pairs: it is the pairs of an object whose keys are not all texts.
+            under: the key or the index it stands under, if it is given as a whole.
         """
-        walk = _Walk(self._text, self._keys)
+        walk = _Walk(self._text, self._keys, under)
         walk.run(tree, around, is_pairs=is_pairs)
         hidden = walk.swaps + list(self._by_pattern(walk.texts))
         if not hidden and not walk.renames:
@@ -62,11 +71,11 @@ class SecretTree:
         paths += [path + self._shown(link, shift) for link in walk.renames]
         return _rebuilt(tree, hidden, walk.renames, self._keys), paths
 
-    def texts(self, tree: Any) -> list[str] | None:
+    def texts(self, tree: Any, under: str | int | None = None) -> list[str] | None:
         """Give the texts of a tree under no telling key; None if a key inside hides something."""
         if type(tree) is str:
             return [tree]
-        walk = _Walk(self._text, self._keys)
+        walk = _Walk(self._text, self._keys, under)
         walk.run(tree, AT_ROOT, is_pairs=False)
         return None if walk.swaps or walk.renames else [item.text for item in walk.texts]
 
@@ -88,9 +97,10 @@ class SecretTree:
 class _Walk:
     """One walk through a tree: collects what is to be swapped, renamed and searched."""
 
-    def __init__(self, text: SecretText, keys: SecretKeys) -> None:
+    def __init__(self, text: SecretText, keys: SecretKeys, under: str | int | None) -> None:
         self._text = text
         self._keys = keys
+        self._under = under
         self.swaps: list[tuple[_Link, Any]] = []
         self.renames: list[_Link] = []
         self.texts: list[_Text] = []
@@ -104,19 +114,29 @@ class _Walk:
         while self._todo:
             owner, link, around = self._todo.pop()
             if type(owner) is list:
-                for index, item in enumerate(owner):
-                    self._value(item, (link, index), around)
+                self._items(owner, link, around, link[1] if link else self._under)
             elif TAG in owner:
                 self._tagged(owner, link, around)
             else:
                 self._object(owner, link, around)
+
+    def _items(self, items: list[Any], link: _Link, around: Around, under: str | int | None) -> None:
+        if len(items) == 2 and (kind := kind_of_second(items, under, self._keys)):
+            self._value(items[0], (link, 0), around)
+            self._value(items[1], (link, 1), beside(around, kind))
+            return
+        for index, item in enumerate(items):
+            self._value(item, (link, index), around)
 
     def _object(self, fields: dict[str, Any], link: _Link, around: Around) -> None:
         for key, item in fields.items():
             known = self._keys.known(key)
             if known.text != key:
                 self.renames.append((link, key))
-            self._value(item, (link, key), below(around, known, is_container=type(item) in (dict, list)))
+            inner = below(around, known, is_container=type(item) in (dict, list))
+            if key in VALUES:
+                inner = beside(inner, kind_of_value(fields, item, self._keys))
+            self._value(item, (link, key), inner)
 
     def _value(self, value: Any, link: _Link, around: Around) -> None:
         kind = type(value)
@@ -147,6 +167,8 @@ class _Walk:
         what, value = tagged[TAG], tagged.get("v")
         if what in ("map", "dict") and type(value) is list:
             self._pairs(value, (link, "v"), around)
+        elif what == "tuple" and type(value) is list:
+            self._items(value, (link, "v"), around, link[1] if link else self._under)
         elif what in _OPEN_TAGS:
             for member in ("v", "private"):
                 if member in tagged:
