@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.application.audit_export import SUMS_FILE, write_export
+from holdfast.application.audit_export import SUMS_FILE, large_payload_path, payloads_path, write_export
 from holdfast.application.export_source import ExportSource
 from holdfast.domain.errors import CheckpointNotFoundError
 from holdfast.domain.log_check import Level, LogReport, Trust, Verdict
 from holdfast.domain.note import parse_note
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head
+from holdfast.domain.trail_check import Kind
 from holdfast.domain.treehead import TreeHead, parse_head
 from tests.application.logs import WITNESS, Desk, anchored, cosigned, make_desk, outcomes, tree_of
 
@@ -198,3 +199,24 @@ def test_a_line_that_is_no_payload_is_passed_over(
     report = verify(folder, desk.log.trust())
     assert report.erased
     assert report.verdict() is Verdict.FAILED
+
+
+def test_a_payload_that_lies_by_itself_is_found_and_checked(tmp_path: Path) -> None:
+    desk = make_desk()
+    desk.tell(3)
+    anchored(desk)
+    write_export(desk.kit, tmp_path / "out")
+    together = tmp_path / "out" / payloads_path(0)
+    first, second, third = together.read_bytes().splitlines(keepends=True)
+    together.write_bytes(first)
+    for seq, line in ((3, second), (4, first)):
+        alone = tmp_path / "out" / large_payload_path("s-1", seq)
+        alone.parent.mkdir(exist_ok=True)
+        alone.write_bytes(line)
+    report = ExportSource(tmp_path / "out").verify(desk.log.trust())
+    # What belongs to another entry is not taken for it.
+    assert (report.payloads, report.erased) == (2, 1)
+    (tmp_path / "out" / large_payload_path("s-1", 3)).write_bytes(second.replace(b"approve", b"decline"))
+    (tmp_path / "out" / large_payload_path("s-1", 4)).write_bytes(third)
+    report = ExportSource(tmp_path / "out").verify(desk.log.trust())
+    assert Kind.PAYLOAD in {fault.kind for fault in report.faults}

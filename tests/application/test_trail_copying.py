@@ -24,6 +24,7 @@ from holdfast.application.trail_copying import (
 from holdfast.domain.audit_entry import AuditEntry, AuditRecord
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import (
+    CheckpointConflictError,
     CheckpointCorruptError,
     CheckpointNotFoundError,
     CheckpointWriteError,
@@ -293,3 +294,31 @@ def test_what_is_damaged_in_an_import_is_no_payload_that_is_held(source: Desk, t
     outcomes(target.commit([Commit(NO_WORKFLOW, Head(), files={name: b"?\n" + b"".join(lines[1:])})]))
     TrailCopier(source.store, target).copy()
     assert counts(report_of(source, target, tmp_path / "out")) == (0, 299, 1)
+
+
+class Busy(FailingStore):
+    """Somebody erases from its imports just before a copy ends."""
+
+    times = 1
+
+    def commit(self, commits: Sequence[Commit]) -> list[Exception | None]:
+        if self.times and any(commit.expected_files for commit in commits):
+            self.times -= 1
+            erase(self.store, f"W{self.times % 2}")
+            [sums] = [name for name in self.store.files(IMPORTS) if name.endswith("sha256sums")]
+            touched = {sums: (self.store.file(sums) or b"") + b"%d" % self.times}
+            self.store.commit([Commit(NO_WORKFLOW, Head(), files=touched)])
+        return super().commit(commits)
+
+
+def test_what_is_erased_while_a_copy_is_under_way_stays_erased(source: Desk, tmp_path: Path) -> None:
+    target = Busy(MemoryStore())
+    TrailCopier(source.store, target.store).copy()
+    source.tell(10, first=300)
+    anchored(source)
+    TrailCopier(source.store, target).copy()
+    assert counts(report_of(source, target.store, tmp_path / "out")) == (0, 160, 150)
+    source.tell(1)
+    target.times = 100
+    with pytest.raises(CheckpointConflictError):
+        TrailCopier(source.store, target).copy()

@@ -239,7 +239,7 @@ class Terminal:
 
 def test_holds_and_declared_subjects_come_along_and_are_told(run: Run, store: Path):
     run("subject", "declare", "WF-1", "ann", "--store", store)
-    run("hold", "place", "WF-1", "--reason", "case 17", "--store", store)
+    run("hold", "place", "--workflow", "WF-1", "--reason", "case 17", "--store", store)
     planned = run("copy", store, "target", "WF-2", "--dry-run")
     assert "To come along: 1 legal hold, 1 declared subject." in planned.err
     result = run("copy", store, "target", "WF-2")

@@ -43,6 +43,12 @@ SECRETS = [
     "Pwd=|abc123|;",
     "//registry.example.org/:_authToken=|abcdefgh12345678|",
     "{password:'|abc123|'}",
+    "Passwort: |hunter2x|",
+    "DB_KENNWORT=|swordfish|",
+    "machine h login u password |swordfish|",
+    "mysql -u root -p|swordfish| db",
+    "mysqldump \\\n  -p|swordfish| \\\n  db",
+    "mysql -p|hunter2| db; ssh -p2222 host",
 ]
 
 NO_SECRETS = [
@@ -95,6 +101,13 @@ NO_SECRETS = [
     "--api-key <KEY>",
     "tokens=abcdefgh12345678",
     "secretary=abc123",
+    "machine h login u password $PASSWORD",
+    "mysql -u root -p db",
+    "mysql -p$PASSWORD db",
+    "mysql -p<password>",
+    "mysql db; mkdir -p/tmp/x",
+    "docker run --name mysql -p3306:3306",
+    "Das Passwort: bitte nicht weitergeben.",
     "password_hint=abc123",
     'password="please enter your password here"',
 ]

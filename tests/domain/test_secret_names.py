@@ -8,7 +8,8 @@ from holdfast.domain.secret_names import secret_kind, squash
 
 TELLING = {
     "password": "password passwd PASSWORD userPassword db-password DB_PASSWORD passphrase new_password1 "
-    "pwd DB_PWD password_hash passwordHash root.password otp user_otp passcode",
+    "pwd DB_PWD password_hash passwordHash root.password otp user_otp passcode "
+    "passwort Kennwort DB_PASSWORT pin PIN",
     "secret": "secret client_secret clientSecret CLIENT-SECRET webhook.secret secrets appSecrets "
     "secret_value",
     "token": "token access_token accessToken X-Auth-Token refreshToken bearer idToken jwt api_tokens "
@@ -27,7 +28,7 @@ HARMLESS = (
     "idempotency_key public_key keyboard monkey sort_key key_id access_key_id private_key_id "
     "private_key_path secret_name secret_arn secretary password_policy passport password_reset_url "
     "compass token_url authorization_url author authority session_id session cookie_policy laptop "
-    "data v _ 1 hotspot jot"
+    "data v _ 1 hotspot jot pin_code gpio_pin pinned pins spin"
 )
 
 

@@ -32,9 +32,7 @@ def hidden(state: Any, redactor: Redactor = REDACTOR) -> Any:
 def change(old: Any, new: Any) -> tuple[list[dict[str, Any]], Any]:
     """Take the operations between two states, hide them, and apply them to what is stored."""
     was, now = snapshot.take(old, PACKER), snapshot.take(new, PACKER)
-    ops, _ = REDACTOR.operations(
-        snapshot.changes(was, now, PACKER), lambda path: now.value_at(path, PACKER)
-    )
+    ops, _ = REDACTOR.operations(snapshot.changes(was, now, PACKER), lambda path: now.value_at(path, PACKER))
     return ops, delta.apply(copy_tree(ops), copy_tree(REDACTOR.tree(was.plain(PACKER))[0]))
 
 
@@ -60,7 +58,7 @@ def test_a_value_beside_a_telling_name_is_hidden_and_nothing_else(state: Any, pa
     tree, paths = REDACTOR.tree(plain)
     assert paths == [path]
     assert SECRET not in str(tree)
-    assert REDACTOR.tree(tree) == (tree, [path]) or REDACTOR.tree(tree)[0] == tree
+    assert REDACTOR.tree(tree) == (tree, [])
     _, stored = change({}, state)
     assert stored == tree
 
@@ -178,7 +176,11 @@ def mutated(draw: st.DrawFn, value: Any) -> Any:
         return value + draw(texts | st.just("word"))
     if type(value) is list and what == 0:
         at = draw(st.integers(0, len(value)))
-        return [*value[:at], *draw(st.lists(names | leaves, max_size=2)), *value[at + draw(st.integers(0, 1)) :]]
+        return [
+            *value[:at],
+            *draw(st.lists(names | leaves, max_size=2)),
+            *value[at + draw(st.integers(0, 1)) :],
+        ]
     if type(value) is dict and what == 0:
         kept = {key: item for key, item in value.items() if draw(st.booleans())}
         return {**kept, **draw(st.dictionaries(members, names | leaves, max_size=2))}
@@ -199,6 +201,7 @@ def changed(draw: st.DrawFn) -> tuple[Any, Any]:
 @settings(max_examples=300, deadline=None)
 @given(changed())
 @example(({"h": [["password", LONG]]}, {"h": [["user", LONG, "more"]]}))
+@example(({"value": LONG}, {"value": LONG, "name": "password"}))
 def test_hidden_changes_make_of_the_hidden_state_the_next_hidden_state(pair: tuple[Any, Any]) -> None:
     old, new = pair
     _, stored = change(old, new)

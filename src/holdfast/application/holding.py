@@ -18,7 +18,7 @@ from holdfast.domain.ids import check_id, check_workflow_id
 from holdfast.domain.time import timestamp_text
 from holdfast.ports import Store
 
-_FOLDER = "holds/"
+FOLDER = "holds/"
 _ID_CHARS = 8
 
 
@@ -69,7 +69,7 @@ class Holds:
         name = self._kit.ids.new().replace("-", "")[-_ID_CHARS:]
         hold = Hold(name, workflow_id, subject, reason, self._kit.actor, moment)
         told = self._trail.told(AuditType.HOLD_PLACED, workflow_id=workflow_id, facts=_facts(hold))
-        self._trail.commit(told, {_FOLDER + hold.id: _encode(hold)}, {_FOLDER + hold.id: None})
+        self._trail.commit(told, {FOLDER + hold.id: _encode(hold)}, {FOLDER + hold.id: None})
         return hold
 
     def release(self, hold_id: str, *, reason: str) -> Hold:
@@ -79,8 +79,8 @@ class Holds:
             CheckpointNotFoundError: there is no such hold.
         """
         check_id("reason", reason)
-        name = _FOLDER + hold_id
-        data = self._kit.store.file(name) if name in self._kit.store.files(_FOLDER) else None
+        name = FOLDER + hold_id
+        data = self._kit.store.file(name) if name in self._kit.store.files(FOLDER) else None
         if data is None:
             raise CheckpointNotFoundError(
                 "there is no such hold", place=hold_id, hint="See `holdfast hold list`."
@@ -132,7 +132,7 @@ class Holds:
 
 def standing(store: Store) -> list[Hold]:
     """Tell the holds that stand in a store, the oldest first."""
-    found = ((name, store.file(name)) for name in store.files(_FOLDER))
+    found = ((name, store.file(name)) for name in store.files(FOLDER))
     holds = [_decode(name, data) for name, data in found if data is not None]
     return sorted(holds, key=lambda hold: (hold.placed_at, hold.id))
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from holdfast.application.holding import FOLDER as HOLDS
 from holdfast.application.sealing import Vault
 from holdfast.application.subjects import FOLDER, SECRET
 from holdfast.domain.errors import CheckpointConflictError, CheckpointError, ConfigError
@@ -18,7 +19,6 @@ from holdfast.domain.keyring_file import KEYRING, tombstone_name
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head
 from holdfast.ports import Store
 
-HOLDS = "holds/"
 _FILES_AT_ONCE = 128
 _ATTEMPTS_MAX = 100
 _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError)

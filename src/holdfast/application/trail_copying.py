@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,12 @@ from holdfast.application.audit_export import (
 from holdfast.application.log_keeping import ORIGIN_FILE
 from holdfast.application.log_tiles import LogTiles
 from holdfast.domain.audit_entry import AuditEntry
-from holdfast.domain.errors import CheckpointCorruptError, CheckpointNotFoundError, ChecksumMismatchError
+from holdfast.domain.errors import (
+    CheckpointConflictError,
+    CheckpointCorruptError,
+    CheckpointNotFoundError,
+    ChecksumMismatchError,
+)
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head
 from holdfast.domain.tiles import WIDTH
 from holdfast.ports import Store
@@ -43,6 +49,7 @@ MANIFEST = "import.json"
 _RENAMED = {README_FILE: "readme.txt", SUMS_FILE: "sha256sums"}
 _ORIGINAL = {name: path for path, name in _RENAMED.items()}
 _BATCH_BYTES = 512 * 1024
+_ATTEMPTS_MAX = 10
 #: A commit has to fit a journal: a larger payload lies by itself, and so does one its file has no room for.
 _LARGE_BYTES = 16 * 1024
 _PAYLOADS_BYTES_MAX = 1024 * 1024
@@ -112,11 +119,19 @@ class TrailCopier:
 
         Raises:
             ChecksumMismatchError: the source's log is not the one that arrived before.
+            CheckpointConflictError: others change the import all the time.
             CheckpointWriteError: the target cannot be written to.
         """
         name = import_id(self._source)
         if not name:
             return TrailCopy()
+        for _ in range(_ATTEMPTS_MAX - 1):
+            # Whoever erases from the import meanwhile, or copies too, writes its sums: it is looked at anew.
+            with suppress(CheckpointConflictError):
+                return self._copy(name, tell)
+        return self._copy(name, tell)
+
+    def _copy(self, name: str, tell: Sequence[AuditEntry]) -> TrailCopy:
         export = LogExport(self._source, with_sessions=False)
         self._check_growth(name, export.size)
         return _Arrival(self._source, self._target, name).bring(export, self._described(name, export), tell)
@@ -159,6 +174,8 @@ class _Arrival:
         self._files = self._bytes = self._held = 0
 
     def bring(self, export: LogExport, told: TrailCopy, tell: Sequence[AuditEntry]) -> TrailCopy:
+        sums = self._folder + stored_name(SUMS_FILE)
+        expected = {sums: self._target.file(sums)}
         stale = set(self._target.files(self._folder))
         for path, chunks in export.log():
             for part, data in self._parts(path, chunks):
@@ -170,7 +187,7 @@ class _Arrival:
         self._changed.update(dict.fromkeys(sorted(stale)))
         copied = replace(told, entries=export.entries, files=self._files, bytes=self._bytes)
         if self._files or stale:
-            self._finish(copied, tell)
+            self._finish(copied, tell, expected)
         return copied
 
     def _parts(self, path: str, chunks: Iterable[bytes]) -> Iterator[tuple[str, bytes]]:
@@ -212,11 +229,13 @@ class _Arrival:
             self._commit(Commit(NO_WORKFLOW, Head(), files=self._new))
         self._new, self._held = {}, 0
 
-    def _finish(self, copied: TrailCopy, tell: Sequence[AuditEntry]) -> None:
+    def _finish(
+        self, copied: TrailCopy, tell: Sequence[AuditEntry], expected: dict[str, bytes | None]
+    ) -> None:
         manifest = {**copied.facts(), "entries": copied.entries, "files": len(self._sums) + 1}
         self._changed[self._folder + MANIFEST] = json.dumps(manifest, separators=(",", ":")).encode() + b"\n"
         entries = tuple(replace(entry, facts=copied.facts()) for entry in tell)
-        self._commit(Commit(NO_WORKFLOW, Head(), audit=entries, files=self._changed))
+        self._commit(Commit(NO_WORKFLOW, Head(), audit=entries, files=self._changed, expected_files=expected))
 
     def _commit(self, commit: Commit) -> None:
         [outcome] = self._target.commit([commit])

@@ -16,9 +16,7 @@ from holdfast.domain.audit_type import AuditType
 @click.option("--session", metavar="S", help="Only this session, with a proof for each of its entries.")
 @click.option("--no-payloads", is_flag=True, help="Leave payloads out; everything can still be verified.")
 @click.option("--import", "import_id", metavar="ID", help="A trail that `holdfast copy` took along.")
-def command(
-    call: Call, folder: str, session: str | None, no_payloads: bool, import_id: str | None
-) -> None:
+def command(call: Call, folder: str, session: str | None, no_payloads: bool, import_id: str | None) -> None:
     """Write the trail into a folder that anyone can verify.
 
     DIR must be empty, or not there. It holds a C2SP tlog-tiles log, the signed

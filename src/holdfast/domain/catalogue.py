@@ -11,6 +11,8 @@ from holdfast.domain.credential_patterns import IN_CONTEXT, TOKENS, CredentialKi
 
 _LEAD_CHARS_MAX = 64
 _FILLER = re.compile("[xX]{8}")
+#: `docker run --name mysql -p3306:3306`
+_PORT = re.compile("[0-9]{2,5}(?::[0-9]+)?")
 _KEY_LINE = re.compile("[A-Za-z0-9+/=]{16}")
 
 
@@ -102,4 +104,6 @@ def _is_stand_in(kind: str, secret: str) -> bool:
         return _KEY_LINE.search(secret) is None
     if kind in _TOKEN_KINDS:
         return _FILLER.search(secret) is not None
+    if kind == "mysql-password" and _PORT.fullmatch(secret):
+        return True
     return kind in _PASSWORDS and assignments.is_stand_in(secret)

@@ -159,11 +159,13 @@ _ONE_LINE = "(?:[^\\r\\n\\\\]|\\\\\\r?\\n|\\\\)"
 _USER_OPTION = "(?:-u|--user|--proxy-user)[ =]{0,4}[\"']?"
 _NEAR = "[^\\r\\n]{0,20}[ \"':=]"
 _ARGUMENT = f"[^{BLANK}\"'\\\\]+"
-#: `machine h login u password p`, on one line or on several.
-_GAP, _FIELD = f"[{BLANK}]{{1,16}}", f"[^{BLANK}]{{1,128}}"
-_NETRC_LOGIN = f"{_GAP}login{_GAP}{_FIELD}{_GAP}password{_GAP}"
+#: `machine h login u password p`, on one line or on several, also in JSON inside a string of JSON.
+_GAP, _FIELD = f"(?:[{BLANK}]|\\\\{{1,7}}[nrt])+", f"[^{BLANK}\\\\]+"
+_NETRC_LOGIN = f"machine{_GAP}{_FIELD}{_GAP}login{_GAP}{_FIELD}{_GAP}password{_GAP}"
 #: The first `-p` with something right behind it, in the same command.
-_MYSQL_OPTION = "[a-z-]{0,12} (?:[^\\r\\n;|&\\\\]|\\\\\\r?\\n){0,200}?-p[\"']?"
+_NEXT = "(?:[ ]|\\\\\\r?\\n)+"
+_OTHER = f"(?:[^{BLANK};|&\\\\-]|-[^p{BLANK};|&\\\\])[^{BLANK};|&\\\\]*|-p?"
+_MYSQL_OPTION = f"[a-z-]{{0,12}}(?:{_NEXT}(?:{_OTHER})){{0,12}}{_NEXT}-p[\"']?"
 _SECRET_ACCESS_KEY = f"{any_case('secret')}[_ -]?{any_case('access')}[_ -]?{any_case('key')}"
 _AWS_SECRET = f"{any_case('aws')}[^\\r\\n]{{0,20}}{any_case('secret')}"
 _TWILIO_AUTH = f"{any_case('twilio')}[^\\r\\n]{{0,20}}{any_case('auth')}"
@@ -205,10 +207,7 @@ IN_CONTEXT: tuple[CredentialKind, ...] = (
         before=f"curl {_ONE_LINE}{{0,200}}{_USER_OPTION}[^:$<{BLANK}\"']{{0,64}}:[\"']?",
         lead=EDGE,
     ),
-    *(
-        CredentialKind("netrc-password", _ARGUMENT, before=f"{entry}{_NETRC_LOGIN}", lead=EDGE)
-        for entry in (f"machine{_GAP}{_FIELD}", "default")
-    ),
+    CredentialKind("netrc-password", _ARGUMENT, before=_NETRC_LOGIN, lead=EDGE),
     *(
         CredentialKind("mysql-password", _ARGUMENT, before=f"{program}{_MYSQL_OPTION}", lead=EDGE)
         for program in ("mysql", "mariadb")

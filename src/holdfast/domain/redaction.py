@@ -11,7 +11,8 @@ from holdfast.domain.catalogue import Compile
 from holdfast.domain.delta import Operation
 from holdfast.domain.placeholders import Key, Placeholders
 from holdfast.domain.secret_keys import AT_ROOT, Around, SecretKeys, below
-from holdfast.domain.secret_pairs import Grown, PairedPaths, beside
+from holdfast.domain.secret_pairs import Grown as Grown
+from holdfast.domain.secret_pairs import PairedPaths, beside
 from holdfast.domain.secret_text import SecretText
 from holdfast.domain.secret_tree import BETWEEN, Path, SecretTree
 from holdfast.domain.tree import TAG, copy_tree
@@ -86,7 +87,7 @@ class Redactor:
         pairs = PairedPaths(self._keys, grown)
         if not self._is_anchored and self._are_harmless(ops, grown, pairs):
             return ops, []
-        work = _Operations(self._text, self._keys, self._tree, grown, is_anchored=self._is_anchored)
+        work = _Operations(self._text, self._keys, self._tree, pairs, grown, is_anchored=self._is_anchored)
         hidden = [work.hide(op) for op in pairs.carried_whole(ops)]
         changed = [op for op in hidden if op is not None]
         if stored is not None and work.paths:
@@ -121,14 +122,21 @@ class _Operations:
     """Goes through the operations of one change."""
 
     def __init__(
-        self, text: SecretText, keys: SecretKeys, tree: SecretTree, grown: Grown, *, is_anchored: bool
+        self,
+        text: SecretText,
+        keys: SecretKeys,
+        tree: SecretTree,
+        pairs: PairedPaths,
+        grown: Grown,
+        *,
+        is_anchored: bool,
     ) -> None:
         self._text = text
         self._keys = keys
         self._tree = tree
         self._grown = grown
         self._is_anchored = is_anchored
-        self._pairs = PairedPaths(keys, grown)
+        self._pairs = pairs
         self.paths: list[Path] = []
 
     def hide(self, op: Operation) -> Operation | None:
@@ -147,9 +155,7 @@ class _Operations:
         hidden = self._inside(op[member], asked, path, op.get("at", 0), under)
         return op if hidden is op[member] else {**op, member: hidden}
 
-    def _inside(
-        self, value: Any, asked: Path, path: Path, shift: int, under: str | int | None = None
-    ) -> Any:
+    def _inside(self, value: Any, asked: Path, path: Path, shift: int, under: str | int | None = None) -> Any:
         """Hide the secrets of a value that goes to a path, or of items that go into the list there."""
         if asked and type(asked[-1]) is int and self._holds_pairs(asked[:-1]):
             # One of the pairs of an object, as a list of one.

@@ -1,4 +1,4 @@
-"""Secrets that stand beside their names: `["Authorization", "..."]`, `{"name": "DB_PASSWORD", "value": "..."}`."""
+"""Secrets beside their names: `["Authorization", "..."]`, `{"name": "DB_PASSWORD", "value": "..."}`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ Place = tuple[str | int, ...]
 #: Keys of an object that names a value and holds it.
 NAMES = ("name", "key", "Name", "Key")
 VALUES = ("value", "Value")
+_MEMBERS = frozenset({*NAMES, *VALUES})
 #: Numbers beside a name are counts and scores far more often than secrets.
 _HIDDEN_TYPES = frozenset({str, bytes, list, dict})
 
@@ -66,17 +67,12 @@ class PairedPaths:
     def concern(self, op: Operation) -> bool:
         """Tell whether an operation may change a value beside a name, or the name."""
         path = op["path"]
-        last = len(path) - 1
-        for at, step in enumerate(path):
-            if type(step) is int:
-                if step < 2 and at and type(path[at - 1]) is int:
-                    return True
-            elif step in VALUES:
-                if self.kind(path, at) is not None:
-                    return True
-            elif at == last and step in NAMES and self._beside(path, VALUES):
-                return True
-        return op["op"] == "splice" and last >= 0 and type(path[-1]) is int
+        if op["op"] == "splice" and path and type(path[-1]) is int:
+            return True
+        # Asked for every operation: a look at the path settles it for most.
+        if len(path) > 1 and _enters_list_in_list(path):
+            return True
+        return not _MEMBERS.isdisjoint(path) and self._is_beside(path)
 
     def kind(self, path: Sequence[str | int], at: int) -> str | None:
         """Tell which kind of secret a step leads to, by what stands beside it."""
@@ -138,6 +134,12 @@ class PairedPaths:
         elif any(op.get("at", 0) == 0 for op in changes) or _announced(items, under, self._keys):
             yield path
 
+    def _is_beside(self, path: Sequence[str | int]) -> bool:
+        """Tell whether a path leads through a value that a name stands beside, or to such a name."""
+        if path[-1] in NAMES and self._beside(path, VALUES):
+            return True
+        return any(step in VALUES and self.kind(path, at) for at, step in enumerate(path))
+
     def _tells(self, under: str | int | None) -> bool:
         return type(under) is int or (type(under) is str and self._keys.known(under).is_login)
 
@@ -154,3 +156,16 @@ class PairedPaths:
 
 def _is_below(path: Sequence[str | int], place: Place) -> bool:
     return tuple(path[: len(place)]) == place
+
+
+def _enters_list_in_list(path: Sequence[str | int]) -> bool:
+    """Tell whether a path leads to one of the first two items of a list inside a list."""
+    is_item = False
+    for step in path:
+        if type(step) is not int:
+            is_item = False
+        elif is_item and step < 2:
+            return True
+        else:
+            is_item = True
+    return False
