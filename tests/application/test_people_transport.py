@@ -8,8 +8,9 @@ import pytest
 
 from holdfast.adapters.crypto.cipher import Xaes256Gcm
 from holdfast.adapters.memory import MemoryStore
+from holdfast.application.holding import FOLDER as HOLDS
 from holdfast.application.keyring import Keyring
-from holdfast.application.people_transport import HOLDS, PeopleCopy, bring_people, check_people, plan_people
+from holdfast.application.people_transport import PeopleCopy, bring_people, check_people, plan_people
 from holdfast.application.sealing import Vault
 from holdfast.application.service import CheckpointService
 from holdfast.application.subjects import FOLDER, SECRET
