@@ -8,6 +8,8 @@ SHELL := bash
 BIN := .venv/bin
 READY := .venv/.ready
 CHECKED := src tests $(wildcard benchmarks)
+# Crashes, kills and faults by the thousand: run without counting lines, which would take them twice the time.
+HARNESSES := tests/crash tests/power tests/process
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := test
@@ -33,7 +35,8 @@ $(READY): pyproject.toml
 	$(call install,campaign)
 
 test: lint  ## Everything a change must pass: lint, types, walls, tests, coverage, no unlisted skips.
-	$(BIN)/python -m pytest -q --numprocesses=2 --dist=loadfile --cov --cov-report=term
+	$(BIN)/python -m pytest -q --numprocesses=2 --dist=loadfile --cov --cov-report=term $(HARNESSES:%=--ignore=%)
+	$(BIN)/python -m pytest -q --numprocesses=2 --dist=worksteal $(HARNESSES)
 
 lint: $(READY)
 	$(BIN)/ruff check --quiet .

@@ -33,10 +33,9 @@ def test_the_first_bad_entry_is_named():
     report = told.verify(6)
     section = proof_section(report)
     assert "verdict bad" in section
-    assert (
-        "The first: an audit entry is not the one that was committed: audit entry 4 (AE-000004)."
-        in Page(section).text
-    )
+    text = Page(section).text
+    assert "The first: an audit entry is not the one that was committed: " in text
+    assert "audit entry 4 (AE-000004) of session 's-1'." in text
     assert "What is wrong" in section
 
 

@@ -55,6 +55,24 @@ def test_a_second_key_is_told(run: Run, signed: tuple[Path, str], monkeypatch, t
     assert "needs all of them" in run("audit", "anchor", "--store", signed[0]).err
 
 
+def forget_heads(tmp_path: Path) -> None:
+    """Take away what the keys remember of heads that they signed."""
+    heads = list((tmp_path / "config").rglob("*.head"))
+    assert heads
+    for path in heads:
+        path.unlink()
+
+
+def test_a_store_that_was_put_back_is_not_signed(run: Run, signed: tuple[Path, str], tmp_path: Path):
+    store, _ = signed
+    copy = tmp_path / "copy"
+    shutil.copytree(store, copy)
+    grow(store)
+    assert run("audit", "anchor", "--store", store).exit_code == 0
+    result = run("audit", "anchor", "--store", copy)
+    assert result.exit_code == Exit.NOT_VERIFIED and "no head is signed" in result.err
+
+
 def test_a_pin_follows_the_log_and_never_goes_back(run: Run, signed: tuple[Path, str], tmp_path: Path):
     store, _ = signed
     copy = tmp_path / "copy"
@@ -65,9 +83,10 @@ def test_a_pin_follows_the_log_and_never_goes_back(run: Run, signed: tuple[Path,
     assert run("audit", "anchor", "--pin", "pin", "--store", store).exit_code == 0
     second = Path("pin").read_bytes()
     assert second != first and parse_note(second)
-    # Another history from the same beginning.
+    # Another history from the same beginning, where the key was made to forget.
     for _ in range(4):
         grow(copy)
+    forget_heads(tmp_path)
     result = run("audit", "anchor", "--pin", "pin", "--store", copy)
     assert result.exit_code == Exit.NOT_VERIFIED and "not one of this log" in result.err
     assert Path("pin").read_bytes() == second

@@ -17,6 +17,7 @@ from holdfast.adapters.crypto.signing import SigningKey
 from holdfast.adapters.witness import post_to_witness
 from holdfast.cli.exits import Exit
 from tests.cli.conftest import Result, Run
+from tests.cli.test_audit_anchor import forget_heads
 from tests.process.witnesses import request
 from tests.trails import LOG_KEY, WITNESS_KEY, make_log
 
@@ -109,13 +110,15 @@ def test_a_store_is_witnessed_over_http_until_it_is_put_back(
     verified = run("audit", "verify", *given, "--store", store, "--json").data
     assert (verified["verdict"], verified["level"]) == ("ok", "witness")
     assert verified["witnessed_size"] == told.data["size"]
-    # What the witness remembers outlives its process.
+    # What the witness remembers outlives its process, and the key's own memory.
+    forget_heads(tmp_path)
     with listening(tmp_path, key) as (url, _):
         assert "another history" in run("audit", "anchor", "--witness", url, "--store", old).err
         for _ in range(9):
             grow(old)
         result = run("audit", "anchor", "--witness", url, "--store", old)
         assert result.exit_code == Exit.NOT_VERIFIED and "another history" in result.err
+        forget_heads(tmp_path)
         assert run("audit", "anchor", "--witness", url, "--store", store).exit_code == 0
 
 
