@@ -35,7 +35,7 @@ $(READY): pyproject.toml
 	$(call install,campaign)
 
 test: lint  ## Everything a change must pass: lint, types, walls, tests, coverage, no unlisted skips.
-	$(BIN)/python -m pytest -q --numprocesses=2 --dist=loadfile --cov --cov-report=term $(HARNESSES:%=--ignore=%)
+	$(BIN)/python -m pytest -q --numprocesses=2 --dist=worksteal --cov --cov-report=term $(HARNESSES:%=--ignore=%)
 	$(BIN)/python -m pytest -q --numprocesses=2 --dist=worksteal $(HARNESSES)
 
 lint: $(READY)
