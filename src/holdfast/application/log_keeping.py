@@ -229,14 +229,16 @@ class LogKeeper:
         old = TreeHead(signer.key.name, 0, b"") if last is None else self._opened(last, signer)
         if last is not None and known.size <= old.size and self._is_covered(old.size, size):
             return last
-        self._grown(known, size)
-        head = self._grown(old, size)
+        try:
+            self._grown(known, size)
+            head = self._grown(old, size)
+        except CheckpointConflictError:
+            return None
         note = sign_head(head, signer.key, signer.sign)
         self._remember(known, head, note)
         files, expected = self._head_files(head, note, signer.key), {CHECKPOINT_FILE: stored}
         facts: Facts = {"size": size, "root": head.root.hex(), "key": signer.key.id.hex()}
-        told = self._told(AuditType.HEAD_SIGNED, facts)
-        return note if self._commit(files, expected, told) else None
+        return note if self._commit(files, expected, self._told(AuditType.HEAD_SIGNED, facts)) else None
 
     def _remembered(self, signer: Signer) -> TreeHead:
         """Read the last head that the key signed, which nobody who writes the store can take away."""
@@ -267,10 +269,12 @@ class LogKeeper:
             return self._checked(old, size)
         except CheckpointError:
             # It may be the tiles that are damaged: the entries decide.
+            self._check_overtaken(size)
             self.tiles.rebuild()
         try:
             return self._checked(old, size)
         except CheckpointError as fault:
+            self._check_overtaken(size)
             facts = {"size": size, "signed_size": old.size}
             entries = self._told(AuditType.INTEGRITY_FAILED, facts, Outcome.FAILURE)
             self._commit({}, {}, entries)
@@ -279,6 +283,11 @@ class LogKeeper:
                 place=f"head of size {old.size}",
                 hint="Run `holdfast audit verify` to see from where on.",
             ) from fault
+
+    def _check_overtaken(self, size: int) -> None:
+        """Begin again if the tree grew meanwhile: the edge of the smaller one is no longer stored."""
+        if self.tiles.size() != size:
+            raise CheckpointConflictError("the log grew meanwhile", place=CHECKPOINT_FILE, hint="Try again.")
 
     def _checked(self, old: TreeHead, size: int) -> TreeHead:
         hashes = self.tiles.hashes(size)
