@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from holdfast.application.commit_queue import CommitQueue, Lineage, Ticket
@@ -105,38 +106,52 @@ class Trail:
         """
         if not self._kit.audit:
             return ()
-        actor, correlation_id = self._kit.actor, _CORRELATION.get() or correlation_id
-        redactor = self._kit.redactor
-        if redactor is not None:
-            if not _HARMLESS.fullmatch(self.session_id):
-                redactor.check_names(session_id=self.session_id)
-            type, session_id = _clean(type, redactor), _clean(session_id, redactor)
-            names = (workflow_id, agent, actor, correlation_id)
-            workflow_id, agent, actor, correlation_id = (_clean(name, redactor) for name in names)
-            facts = {name: _clean(fact, redactor) for name, fact in facts.items()} if facts else None
-            payload = None if payload is None else redactor.tree(dict(payload))
-        self._is_used = self._is_used or session_id in (None, self.session_id)
-        stored = b"" if payload is None else encode_payload(payload, secrets.token_bytes(SALT_BYTES))
-        vault = self._kit.vault
-        if vault is not None and stored:
-            stored = vault.seal_payload(stored, session_id or self.session_id, type, workflow_id)
         entry = AuditEntry(
             self._kit.clock.now(),
             type,
             session_id or self.session_id,
             workflow_id,
             _short(agent),
-            actor,
+            self._kit.actor,
             outcome,
-            _short(correlation_id),
+            _short(_CORRELATION.get() or correlation_id),
             facts or {},
-            stored=stored,
         )
+        if self._kit.redactor is not None:
+            entry = self._hidden(entry, self._kit.redactor)
+        self._is_used = self._is_used or entry.session_id == self.session_id
+        self._count_entry()
+        return (entry if payload is None else self._with_payload(entry, payload),)
+
+    def _hidden(self, entry: AuditEntry, redactor: StoreRedactor) -> AuditEntry:
+        """Hide the secrets of an entry's names and facts; the session of this opening is refused instead."""
+        if not _HARMLESS.fullmatch(self.session_id):
+            redactor.check_names(session_id=self.session_id)
+        return replace(
+            entry,
+            type=_clean(entry.type, redactor),
+            session_id=_clean(entry.session_id, redactor),
+            workflow_id=_clean(entry.workflow_id, redactor),
+            agent=_clean(entry.agent, redactor),
+            actor=_clean(entry.actor, redactor),
+            correlation_id=_clean(entry.correlation_id, redactor),
+            facts={name: _clean(fact, redactor) for name, fact in entry.facts.items()},
+        )
+
+    def _with_payload(self, entry: AuditEntry, payload: Mapping[str, Any]) -> AuditEntry:
+        """Put a payload beside an entry: without secrets, salted, and sealed where the store is."""
+        redactor, vault = self._kit.redactor, self._kit.vault
+        told = payload if redactor is None else redactor.tree(dict(payload))
+        stored = encode_payload(told, secrets.token_bytes(SALT_BYTES))
+        if vault is not None:
+            stored = vault.seal_payload(stored, entry.session_id, entry.type, entry.workflow_id)
+        return replace(entry, stored=stored)
+
+    def _count_entry(self) -> None:
         self._count += 1
         if self._count >= self._kit.head_interval and self._on_many is not None:
             self._count = 0
             self._on_many()
-        return (entry,)
 
     def record(self, *entries: AuditEntry) -> None:
         """Make entries durable before returning."""
