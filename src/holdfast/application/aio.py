@@ -16,18 +16,13 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Literal, ParamSpec, TypeVar, Unpack, overload
 
-from holdfast.application.audit_log import AuditLog
 from holdfast.application.commands import AppendEvent, CheckpointName, CheckpointOptions, State
 from holdfast.application.commit_queue import OnDone, Ticket
 from holdfast.application.engine import Engine
-from holdfast.application.erasing import Eraser
-from holdfast.application.holding import Holds
-from holdfast.application.key_care import Keys
 from holdfast.application.kit import Kit
 from holdfast.application.retain import PruneResult
+from holdfast.application.rooms import Rooms
 from holdfast.application.service import decision_data
-from holdfast.application.subject_export import SubjectExporter
-from holdfast.application.subjects import Subjects
 from holdfast.application.validate import ValidationResult
 from holdfast.domain.checkpoint import Checkpoint, CheckpointMeta
 from holdfast.domain.delta import Operation
@@ -75,7 +70,7 @@ class Landing:
                 future.set_exception(ticket.error)
 
 
-class AsyncCheckpointService:
+class AsyncCheckpointService(Rooms):
     """Checkpoints, events and their upkeep over one store, for one event loop at a time.
 
     Names of checkpoints, arguments, answers and errors are those of CheckpointService. A call that is
@@ -279,36 +274,6 @@ class AsyncCheckpointService:
     async def stats(self) -> dict[str, Any]:
         """Count what the store holds, in numbers and bytes; what is told beyond that differs by store."""
         return await self._run(self._engine.kit.store.stats)
-
-    @property
-    def keys(self) -> Keys:
-        """The keys of an encrypted store. Its calls wait for the disk: use `asyncio.to_thread`."""
-        return Keys(self._engine.kit)
-
-    @property
-    def audit(self) -> AuditLog:
-        """The trail, to write, find and verify. Its calls wait for the disk: use `asyncio.to_thread`."""
-        return self._engine.audit
-
-    @property
-    def holds(self) -> Holds:
-        """Legal holds: what must not be removed. Its calls wait for the disk: use `asyncio.to_thread`."""
-        return self._engine.holds
-
-    @property
-    def subjects(self) -> Subjects:
-        """Who workflows are about. Its calls wait for the disk: use `asyncio.to_thread`."""
-        return self._engine.subjects
-
-    @property
-    def subject_export(self) -> SubjectExporter:
-        """Giving a person everything about them. Its calls wait for the disk: use `asyncio.to_thread`."""
-        return self._engine.exporter
-
-    @property
-    def erasure(self) -> Eraser:
-        """Erasing workflows and people for ever. Its calls wait for the disk: use `asyncio.to_thread`."""
-        return self._engine.eraser
 
     async def flush(self) -> None:
         """Wait until everything recorded with `wait=False` is durable, and keyframes that are due too."""

@@ -8,17 +8,12 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Literal, Unpack, overload
 
-from holdfast.application.audit_log import AuditLog
 from holdfast.application.commands import AppendEvent, CheckpointName, CheckpointOptions, State
 from holdfast.application.commit_queue import OnDone, Ticket
 from holdfast.application.engine import Engine
-from holdfast.application.erasing import Eraser
-from holdfast.application.holding import Holds
-from holdfast.application.key_care import Keys
 from holdfast.application.kit import Kit
 from holdfast.application.retain import PruneResult
-from holdfast.application.subject_export import SubjectExporter
-from holdfast.application.subjects import Subjects
+from holdfast.application.rooms import Rooms
 from holdfast.application.validate import ValidationResult
 from holdfast.domain.checkpoint import Checkpoint, CheckpointMeta
 from holdfast.domain.delta import Operation
@@ -30,7 +25,7 @@ from holdfast.domain.retention import RetentionPolicy
 from holdfast.domain.state import WorkflowState
 
 
-class CheckpointService:
+class CheckpointService(Rooms):
     """Checkpoints, events and their upkeep over one store. Safe to use from several threads.
 
     Checkpoints are named by a CheckpointID or as text: `WF@42`, `WF@latest~1`, `WF@phase:2`,
@@ -303,36 +298,6 @@ class CheckpointService:
     def stats(self) -> dict[str, Any]:
         """Count what the store holds, in numbers and bytes; what is told beyond that differs by store."""
         return self._engine.kit.store.stats()
-
-    @property
-    def keys(self) -> Keys:
-        """The keys of an encrypted store: listing, checking and rotating them."""
-        return Keys(self._engine.kit)
-
-    @property
-    def audit(self) -> AuditLog:
-        """The trail: writing, finding and verifying audit entries, and signing the log."""
-        return self._engine.audit
-
-    @property
-    def holds(self) -> Holds:
-        """Legal holds: what must not be removed."""
-        return self._engine.holds
-
-    @property
-    def subjects(self) -> Subjects:
-        """Who workflows are about."""
-        return self._engine.subjects
-
-    @property
-    def subject_export(self) -> SubjectExporter:
-        """Giving a person everything about them."""
-        return self._engine.exporter
-
-    @property
-    def erasure(self) -> Eraser:
-        """Erasing workflows and people for ever."""
-        return self._engine.eraser
 
     def flush(self) -> None:
         """Wait until everything recorded with `wait=False` is durable, and keyframes that are due too.
