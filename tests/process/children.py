@@ -12,7 +12,7 @@ import random
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from typing import Any
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.domain.errors import CheckpointError
-from holdfast.domain.record import Commit, Head, Removal
+from holdfast.domain.record import Head
 from tests.process import commits, telling
 from tests.process.child import Report, must_stop, start
 from tests.process.commits import Acknowledged
@@ -55,21 +55,8 @@ class Plan:
     tells_apart: bool = False
 
 
-class TellingStore(FilesystemStore):
+class TellingStore(telling.Telling, FilesystemStore):
     """Whatever is done is told in trails, together with it."""
-
-    tells_apart = False
-
-    def commit(self, commits: Sequence[Commit]) -> list[Exception | None]:
-        if not self.tells_apart:
-            return super().commit([telling.audited(commit) for commit in commits])
-        done, told = telling.apart(commits[0])
-        outcomes = super().commit([done])
-        super().commit([told])
-        return outcomes
-
-    def remove(self, workflow_id: str, removal: Removal) -> int:
-        return super().remove(workflow_id, telling.audited_removal(workflow_id, removal))
 
 
 def write_until_killed(report: Report, stop: int, plan: Plan, disk: Disk | None = None) -> None:

@@ -9,7 +9,7 @@ import resource
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ from holdfast.domain.errors import (
     PermissionDeniedError,
     StoreReadOnlyError,
 )
-from holdfast.domain.record import Commit, Head, Removal
+from holdfast.domain.record import Head
 from tests.process import commits, telling
 from tests.process.child import Child, Report, must_stop, start
 from tests.process.children import KEPT_GROUPS, commit_next
@@ -56,21 +56,8 @@ class Plan:
     tells_apart: bool = False
 
 
-class TellingStore(SqliteStore):
+class TellingStore(telling.Telling, SqliteStore):
     """Whatever is done is told in trails, together with it."""
-
-    tells_apart = False
-
-    def commit(self, commits: Sequence[Commit]) -> list[Exception | None]:
-        if not self.tells_apart:
-            return super().commit([telling.audited(commit) for commit in commits])
-        done, told = telling.apart(commits[0])
-        outcomes = super().commit([done])
-        super().commit([told])
-        return outcomes
-
-    def remove(self, workflow_id: str, removal: Removal) -> int:
-        return super().remove(workflow_id, telling.audited_removal(workflow_id, removal))
 
 
 def open_store(plan: Plan, **options: Any) -> TellingStore:

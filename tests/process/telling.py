@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.audit_type import AuditType
@@ -133,3 +134,23 @@ def _check_told(store: Store) -> Iterator[str]:
         wanted = {key for key in there if name in (SHARED, session_of(key[0]))}
         if len(told) != len(wanted) or set(told) != wanted:
             yield f"{name}: half a commit: {len(told)} checkpoints told, {len(wanted)} there"
+
+
+class Telling:
+    """Mixed into a store: whatever is done is told in trails, together with it, unless it is to lie."""
+
+    tells_apart = False
+
+    def commit(self, commits: Sequence[Commit]) -> list[Exception | None]:
+        store: Any = super()
+        if not self.tells_apart:
+            outcomes: list[Exception | None] = store.commit([audited(commit) for commit in commits])
+            return outcomes
+        done, told = apart(commits[0])
+        outcomes = store.commit([done])
+        store.commit([told])
+        return outcomes
+
+    def remove(self, workflow_id: str, removal: Removal) -> int:
+        store: Any = super()
+        return int(store.remove(workflow_id, audited_removal(workflow_id, removal)))
