@@ -7,25 +7,19 @@ import binascii
 import os
 import secrets
 import shlex
-import stat
 import subprocess
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.domain.errors import (
-    CheckpointWriteError,
-    ConfigError,
-    KeyUnavailableError,
-    PermissionDeniedError,
-)
+from holdfast.adapters.crypto.private_file import refuse_shared, write_private
+from holdfast.domain.errors import ConfigError, KeyUnavailableError
 from holdfast.ports import KeySource
 
 KEY_BYTES = 32
 COMMAND_SECONDS = 30.0
 #: As much as is read of a file or a command; a key is far shorter.
 _TEXT_BYTES_MAX = 4096
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 #: Not to wait for a writer, should it be a pipe.
 _OLD = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _FORMS = "Use file:PATH, env:NAME or command:PROGRAM ARGUMENTS."
@@ -69,7 +63,7 @@ class KeyFile:
                 f"the key file cannot be opened ({fault.strerror})", place=str(self.path)
             ) from None
         with os.fdopen(descriptor, "rb") as file:
-            _refuse_shared(os.fstat(descriptor), self.path)
+            refuse_shared(os.fstat(descriptor), self.path)
             return read_key(file.read(_TEXT_BYTES_MAX), str(self.path))
 
 
@@ -150,44 +144,4 @@ def new_key_file(path: Path) -> None:
     Raises:
         CheckpointWriteError: if there is one already, or it cannot be written.
     """
-    try:
-        descriptor = os.open(path, _NEW, 0o600)
-    except OSError as fault:
-        raise _unwritten(fault, path) from None
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(descriptor, 0o600)
-            file.write(base64.b64encode(secrets.token_bytes(KEY_BYTES)) + b"\n")
-            file.flush()
-            os.fsync(descriptor)
-        _sync_folder(path.parent)
-    except OSError as fault:
-        with suppress(OSError):
-            path.unlink()
-        raise _unwritten(fault, path) from None
-
-
-def _refuse_shared(status: os.stat_result, path: Path) -> None:
-    is_private = stat.S_ISREG(status.st_mode) and not status.st_mode & 0o077
-    if not is_private or status.st_uid not in (os.geteuid(), 0):
-        raise PermissionDeniedError(
-            "a key file may be read by others, or is no plain file of yours",
-            place=str(path),
-            hint="Give it to its owner alone (chmod 600); if others could have read it, rotate the key.",
-        )
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _unwritten(fault: OSError, path: Path) -> CheckpointWriteError:
-    is_there = isinstance(fault, FileExistsError)
-    hint = "An existing file is never replaced: give another path, or move the old key away."
-    return CheckpointWriteError(
-        f"the key could not be written ({fault.strerror})", place=str(path), hint=hint if is_there else ""
-    )
+    write_private(path, base64.b64encode(secrets.token_bytes(KEY_BYTES)) + b"\n")

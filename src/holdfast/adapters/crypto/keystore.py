@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from holdfast.adapters.crypto.private_file import sync_folder
 from holdfast.domain.errors import CheckpointWriteError, ConfigError, PermissionDeniedError
 from holdfast.domain.ids import folder_name
 
@@ -80,7 +81,7 @@ class KeyFolder:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(fresh, path)
-            _signing().sync_folder(path.parent)
+            sync_folder(path.parent)
         except OSError as fault:
             raise CheckpointWriteError(
                 f"the signed head cannot be kept beside its key ({fault.strerror})", place=str(path)

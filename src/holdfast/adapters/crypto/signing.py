@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import os
 import re
-import stat
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from holdfast.adapters.crypto.private_file import refuse_shared, write_private
 from holdfast.domain.errors import (
     CheckpointCorruptError,
     CheckpointNotFoundError,
-    CheckpointWriteError,
     InvalidIdError,
     PermissionDeniedError,
 )
@@ -29,7 +27,6 @@ from holdfast.domain.note import ED25519, VerifierKey, from_base64, to_base64
 SEED_BYTES = 32
 _FILE_BYTES_MAX = 4096
 _SKEY = re.compile(r"PRIVATE\+KEY\+(?P<name>[^+\n]+)\+(?P<id>[0-9a-f]{8})\+(?P<key>[A-Za-z0-9+/]+=*)\n?")
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 #: Not to wait for a writer, should it be a pipe.
 _OLD = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
@@ -90,7 +87,7 @@ class SigningKey:
                 f"a key file cannot be opened ({fault.strerror})", place=str(path)
             ) from None
         with os.fdopen(descriptor, "rb") as file:
-            _refuse_shared(os.fstat(descriptor), path)
+            refuse_shared(os.fstat(descriptor), path)
             data = file.read(_FILE_BYTES_MAX)
         return cls.parse(data.decode("utf-8", "replace"))
 
@@ -100,21 +97,7 @@ class SigningKey:
         Raises:
             CheckpointWriteError: if there is one already, or it cannot be written.
         """
-        try:
-            descriptor = os.open(path, _NEW, 0o600)
-        except OSError as fault:
-            raise _unwritten(fault, path) from None
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                os.fchmod(descriptor, 0o600)
-                file.write(f"{self.to_text()}\n".encode())
-                file.flush()
-                os.fsync(descriptor)
-            sync_folder(path.parent)
-        except OSError as fault:
-            with suppress(OSError):
-                path.unlink()
-            raise _unwritten(fault, path) from None
+        write_private(path, f"{self.to_text()}\n".encode())
 
     def to_text(self) -> str:
         """Give the private key as text, to be kept where nobody else reads."""
@@ -133,30 +116,3 @@ def verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
     except (InvalidSignature, ValueError):
         return False
     return True
-
-
-def _refuse_shared(status: os.stat_result, path: Path) -> None:
-    is_private = stat.S_ISREG(status.st_mode) and not status.st_mode & 0o077
-    if not is_private or status.st_uid not in (os.geteuid(), 0):
-        raise PermissionDeniedError(
-            "a private key may be read by others, or is no plain file of yours",
-            place=str(path),
-            hint="Give it to its owner alone (chmod 600); if others could have read it, make a new one.",
-        )
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _unwritten(fault: OSError, path: Path) -> CheckpointWriteError:
-    return CheckpointWriteError(
-        f"a private key could not be written ({fault.strerror})",
-        place=str(path),
-        hint="An existing key is never replaced: give another path, or move the old key away.",
-    )
