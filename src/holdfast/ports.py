@@ -248,7 +248,11 @@ class Store(Protocol):
         """
 
     def put_keyframe(self, workflow_id: str, keyframe: Keyframe) -> None:
-        """Store a derived keyframe durably. Idempotent. Called off the commit path."""
+        """Store a derived keyframe durably. Idempotent. Called off the commit path.
+
+        One that is stored already stays as it is while its bytes are what was committed. Where they are not,
+        or are gone, the new one takes its place, its sum included: after a crash it is the one or the other.
+        """
 
     def events(self, workflow_id: str, *, after: int = 0) -> Iterator[bytes]:
         """Event lines with a sequence above `after`, in order."""
@@ -260,6 +264,13 @@ class Store(Protocol):
         """A blob's bytes, checked against its name.
 
         Raises CheckpointNotFoundError, or ChecksumMismatchError if the bytes are not what was committed.
+        """
+
+    def evidence(self, workflow_id: str, sequence: int) -> Iterator[tuple[str, bytes]]:
+        """Everything stored of one checkpoint as it is, checked by nobody: never to be returned as a state.
+
+        Named `record`, `keyframe` and `blob-` with a SHA-256, in this order. What is not there, or cannot be
+        read, is left out; of what is cut short there is the rest.
         """
 
     def remove(self, workflow_id: str, removal: Removal) -> int:

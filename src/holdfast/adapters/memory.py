@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from holdfast.adapters.memory_workflow import Workflow
+from holdfast.adapters.set_aside import check_quarantine
 from holdfast.adapters.system import SystemClock
 from holdfast.domain import lease as leases
 from holdfast.domain import trail as trails
@@ -21,31 +23,18 @@ from holdfast.domain.errors import (
     UnstorableValueError,
 )
 from holdfast.domain.ids import check_file_name
+from holdfast.domain.quarantine import FOLDER
 from holdfast.domain.record import (
     NO_WORKFLOW,
     Commit,
     Entry,
-    EventRecord,
     Head,
     Keyframe,
     KeyframeEntry,
     Lease,
-    Record,
     Removal,
-    Transition,
 )
 from holdfast.ports import Clock, Finding
-
-
-@dataclass(slots=True)
-class _Workflow:
-    """Everything kept about one workflow. A tombstone has an entry, and a record while its group stays."""
-
-    head: Head = field(default_factory=Head)
-    entries: dict[int, Entry] = field(default_factory=dict)
-    records: dict[int, bytes] = field(default_factory=dict)
-    keyframes: dict[int, Keyframe] = field(default_factory=dict)
-    events: list[EventRecord] = field(default_factory=list)
 
 
 class MemoryStore:
@@ -57,7 +46,7 @@ class MemoryStore:
     def __init__(self, clock: Clock | None = None) -> None:
         self._lock = threading.RLock()
         self._clock: Clock = clock or SystemClock()
-        self._workflows: dict[str, _Workflow] = {}
+        self._workflows: dict[str, Workflow] = {}
         self._blobs: dict[str, bytes] = {}
         self._trails: dict[str, list[AuditRecord]] = {}
         #: Every entry in the order in which it was committed, which is that of the tree.
@@ -124,7 +113,9 @@ class MemoryStore:
             for sha256 in keyframe.entry.blobs:
                 if sha256 not in self._blobs:
                     raise CheckpointNotFoundError("a keyframe names a blob that is not stored", place=sha256)
-            workflow.keyframes[keyframe.entry.sequence] = keyframe
+            stored = workflow.keyframes.get(keyframe.entry.sequence)
+            if stored is None or hashlib.sha256(stored.data).hexdigest() != stored.entry.sha256:
+                workflow.keyframes[keyframe.entry.sequence] = keyframe
 
     def events(self, workflow_id: str, *, after: int = 0) -> Iterator[bytes]:
         with self._open():
@@ -142,18 +133,22 @@ class MemoryStore:
         _verify(data, sha256, f"blob {sha256}")
         return data
 
+    def evidence(self, workflow_id: str, sequence: int) -> Iterator[tuple[str, bytes]]:
+        with self._open():
+            return iter(self._peek(workflow_id).evidence(sequence, self._blobs))
+
     def remove(self, workflow_id: str, removal: Removal) -> int:
         with self._open():
             workflow = self._peek(workflow_id)
-            before = _size(workflow)
+            before = workflow.size_bytes
             for sequence in removal.sequences:
                 if sequence in workflow.entries:
                     workflow.entries[sequence] = replace(workflow.entries[sequence], pruned=True)
             for group in removal.groups:
-                self._drop_group(workflow, group)
+                workflow.drop_group(group)
             workflow.events = [event for event in workflow.events if event.seq > removal.events_through]
             self._keep_trail(self._chain(removal.audit))
-            return before - _size(workflow) + self._collect(removal.blobs)
+            return before - workflow.size_bytes + self._collect(removal.blobs)
 
     def trail_head(self, session_id: str) -> TrailHead:
         with self._open():
@@ -241,6 +236,7 @@ class MemoryStore:
         for workflow_id, keyframe in keyframes:
             if hashlib.sha256(keyframe.data).hexdigest() != keyframe.entry.sha256:
                 yield Finding(f"keyframe {workflow_id}@{keyframe.entry.sequence}", "its bytes were changed")
+        yield from check_quarantine(self.files(FOLDER), self.file)
 
     def stats(self) -> dict[str, Any]:
         with self._open():
@@ -251,7 +247,7 @@ class MemoryStore:
                 "events": sum(len(workflow.events) for workflow in kept),
                 "blobs": len(self._blobs),
                 **{"audit_entries": len(self._leaves), "sessions": len(self._trails)},
-                "bytes": sum(map(_size, kept)) + sum(map(len, self._blobs.values())),
+                "bytes": sum(workflow.size_bytes for workflow in kept) + sum(map(len, self._blobs.values())),
             }
 
     def settle(self) -> None:
@@ -266,9 +262,9 @@ class MemoryStore:
             raise StoreClosedError("the store was closed", place=self.url, hint="Open it again.")
         return self._lock
 
-    def _peek(self, workflow_id: str) -> _Workflow:
+    def _peek(self, workflow_id: str) -> Workflow:
         """Look at a workflow; one that does not exist is empty, and stays inexistent."""
-        return self._workflows.get(workflow_id) or _Workflow()
+        return self._workflows.get(workflow_id) or Workflow()
 
     def _lease_at(self, workflow_id: str, now: datetime) -> Lease | None:
         lease = self._leases.get(workflow_id)
@@ -308,11 +304,11 @@ class MemoryStore:
             if 0 < seq <= len(records):
                 records[seq - 1] = replace(records[seq - 1], payload=b"")
 
-    def _keep(self, commit: Commit, workflow: _Workflow) -> None:
+    def _keep(self, commit: Commit, workflow: Workflow) -> None:
         self._workflows[commit.workflow_id] = workflow
         self._blobs.update(commit.blobs)
         if commit.record is not None:
-            _add_record(workflow, commit.record)
+            workflow.add(commit.record)
         if commit.keyframe is not None:
             workflow.keyframes[commit.keyframe.entry.sequence] = commit.keyframe
         if commit.events:
@@ -320,7 +316,7 @@ class MemoryStore:
             workflow.events.extend(commit.events)
             workflow.head = replace(workflow.head, event_seq=last.seq, event_hash=last.hash)
         for transition in commit.transitions:
-            _move(workflow, transition)
+            workflow.move(transition)
 
     def _refusal(self, commit: Commit, head: Head) -> Exception | None:
         for name in commit.files:
@@ -343,13 +339,6 @@ class MemoryStore:
                 )
         return None
 
-    def _drop_group(self, workflow: _Workflow, group: int) -> None:
-        workflow.keyframes.pop(group, None)
-        for sequence, entry in workflow.entries.items():
-            if entry.group == group:
-                workflow.records.pop(sequence, None)
-                workflow.entries[sequence] = replace(entry, blobs=())
-
     def _collect(self, candidates: Sequence[str]) -> int:
         """Drop blobs that nothing kept refers to, in any workflow."""
         used: set[str] = set()
@@ -358,32 +347,6 @@ class MemoryStore:
             used.update(*(keyframe.entry.blobs for keyframe in workflow.keyframes.values()))
         gone = [self._blobs.pop(sha256, b"") for sha256 in candidates if sha256 not in used]
         return sum(map(len, gone))
-
-
-def _add_record(workflow: _Workflow, record: Record) -> None:
-    entry = record.entry
-    workflow.entries[entry.sequence] = entry
-    if record.data:
-        # A tombstone that arrives from another store may have none.
-        workflow.records[entry.sequence] = record.data
-    workflow.head = replace(workflow.head, sequence=entry.sequence, checksum=entry.checksum)
-
-
-def _move(workflow: _Workflow, transition: Transition) -> None:
-    workflow.entries[transition.sequence] = replace(
-        workflow.entries[transition.sequence],
-        status=transition.status,
-        retry_count=transition.retry_count,
-        pinned=transition.pinned,
-    )
-
-
-def _size(workflow: _Workflow) -> int:
-    return (
-        sum(map(len, workflow.records.values()))
-        + sum(len(keyframe.data) for keyframe in workflow.keyframes.values())
-        + sum(len(event.data) for event in workflow.events)
-    )
 
 
 def _verify(data: bytes, sha256: str, place: str) -> None:

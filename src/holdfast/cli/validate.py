@@ -11,13 +11,14 @@ import click
 
 from holdfast.cli.exits import Exit
 from holdfast.cli.group import Call, StoreCommand
-from holdfast.cli.opening import entry_of, find, reading, tell
+from holdfast.cli.opening import entry_of, find, reading, tell, writing
 from holdfast.cli.output import Output, counted, safe
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import CheckpointError
 
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
+    from holdfast.application.quarantining import SetAside
     from holdfast.application.validate import Listed
     from holdfast.domain.audit_entry import AuditEntry
 
@@ -32,6 +33,10 @@ class Verdict:
     events: int = 0
     problems: list[tuple[str, str]] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
+    #: What is wrong with checkpoints, by workflow and sequence; nothing where it did no harm.
+    damaged: dict[str, dict[int, str]] = field(default_factory=dict)
+    #: What was done about it, and what could not be.
+    set_aside: list[SetAside] = field(default_factory=list)
 
     @property
     def valid(self) -> bool:
@@ -43,12 +48,14 @@ class Verdict:
 @click.argument("checkpoints", metavar="[ID]...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Check every checkpoint. [default without ID]")
 @click.option("--deep", is_flag=True, help="Also check events, sums, blobs and the store's own files.")
-def command(call: Call, checkpoints: tuple[str, ...], everything: bool, deep: bool) -> None:
+@click.option("--quarantine", is_flag=True, help="Set aside what is damaged, and rebuild keyframes.")
+def command(call: Call, checkpoints: tuple[str, ...], everything: bool, deep: bool, quarantine: bool) -> None:
     """Check that checkpoints are what was committed.
 
     Each record, its place in the chain, the state and its blobs are read and
     compared with the checksums committed with them. Ends with 20 if anything
-    is wrong.
+    is wrong. With --quarantine the bytes of what is damaged are kept as
+    evidence, and it is refused from then on.
 
     \b
     Example:
@@ -67,9 +74,24 @@ def command(call: Call, checkpoints: tuple[str, ...], everything: bool, deep: bo
             check_deeply(call.output, kit, verdict)
         url = kit.store.url
         tell(call, kit, _entries(kit, named, verdict))
+    if quarantine and verdict.damaged:
+        _set_aside(call, verdict)
     _print(call.output, url, verdict)
     if not verdict.valid:
         raise click.exceptions.Exit(Exit.CORRUPT)
+
+
+def _set_aside(call: Call, verdict: Verdict) -> None:
+    """Set aside what is damaged: the pieces, and not what merely hangs on them."""
+    from holdfast.application.quarantining import SetAside
+
+    try:
+        with writing(call) as service:
+            for workflow_id, problems in verdict.damaged.items():
+                verdict.set_aside.append(service.quarantine.set_aside_invalid(workflow_id, problems))
+    except CheckpointError as refusal:
+        # What was found is worth telling all the same.
+        verdict.set_aside.append(SetAside(notes=(f"not everything could be set aside: {refusal}",)))
 
 
 def _entries(kit: Kit, named: list[Listed], verdict: Verdict) -> list[AuditEntry]:
@@ -130,6 +152,10 @@ def _check_each(output: Output, kit: Kit, checkpoints: list[Listed], verdict: Ve
             continue
         verdict.problems.extend((place, problem) for problem in result.problems)
         verdict.notes.extend((place, note) for note in result.notes)
+        if result.problems or result.notes:
+            found = verdict.damaged.setdefault(listed.found.workflow_id, {})
+            if result.problems:
+                found[listed.found.entry.sequence] = result.problems[0]
 
 
 def check_deeply(output: Output, kit: Kit, verdict: Verdict) -> None:
@@ -178,6 +204,8 @@ def _print(output: Output, url: str, verdict: Verdict) -> None:
         output.note(f"note: {safe(place)}: {safe(note)}")
     for place, problem in verdict.problems:
         output.line(f"{output.paint('damaged', 'bad')}  {safe(place)}: {safe(problem)}")
+    for done in verdict.set_aside:
+        _print_set_aside(output, done)
     checked = counted(verdict.checkpoints, "checkpoint")
     if verdict.events:
         checked += f" and {counted(verdict.events, 'event')}"
@@ -185,6 +213,14 @@ def _print(output: Output, url: str, verdict: Verdict) -> None:
         output.line(f"{output.paint('valid', 'good')}  {checked}: every byte is what was committed")
     else:
         output.line(f"{counted(len(verdict.problems), 'problem')} in {checked}; `holdfast doctor` tells more")
+
+
+def _print_set_aside(output: Output, done: SetAside) -> None:
+    for note in done.notes:
+        output.note(f"note: {safe(note)}")
+    for one in done.quarantined:
+        word = "set aside" if one.released is None else "rebuilt"
+        output.line(f"{word}  {safe(one.place)}: the bytes are kept as {safe(one.name)}")
 
 
 def as_fields(url: str, verdict: Verdict) -> dict[str, Any]:
@@ -196,4 +232,6 @@ def as_fields(url: str, verdict: Verdict) -> dict[str, Any]:
         "events": verdict.events,
         "problems": [{"place": place, "problem": problem} for place, problem in verdict.problems],
         "notes": [{"place": place, "note": note} for place, note in verdict.notes],
+        "quarantined": [one.name for done in verdict.set_aside for one in done.quarantined],
+        "not_set_aside": [note for done in verdict.set_aside for note in done.notes],
     }

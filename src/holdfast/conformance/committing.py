@@ -23,7 +23,8 @@ class Committing(Opening):
         with self.opened() as store:
             history = History(store)
             first = history.commit(keyframe=b"one")
-            second = history.commit(stage="research", agent="worker", session="s", phase=2)
+            about = {"stage": "research", "agent": "worker", "session": "s", "phase": 2, "schema": "1.1.0"}
+            second = history.commit(**about)
             assert store.head("W") == history.head
             assert list(store.workflows()) == ["W"]
             assert first.record is not None and second.record is not None
@@ -96,6 +97,16 @@ class Committing(Opening):
             [entry] = store.entries("W")
             assert (entry.status, entry.retry_count, entry.pinned) == ("failed", 2, True)
             assert list(store.records("W", 1, 1)) == [history.records[1]]
+
+    def test_a_checkpoint_may_come_with_its_own_status_and_as_of_an_earlier_event(self) -> None:
+        with self.opened() as store:
+            history = History(store)
+            history.commit()
+            history.commit(is_checkpoint=False)
+            history.commit(event_seq=1, transitions=(Transition(2, "failed", retry_count=1),))
+            first, second = store.entries("W")
+            assert (first.status, second.status, second.retry_count) == ("active", "failed", 1)
+            assert (second.event_seq, store.head("W").event_seq) == (1, 3)
 
     def test_checkpoints_are_found_by_the_beginning_of_their_uuid(self) -> None:
         with self.opened() as store:

@@ -114,6 +114,7 @@ def record_line(workflow_id: str, parent: str, entry: Entry, text: str) -> bytes
         "session": entry.session,
         "parent": parent,
         "base": entry.parent,
+        "schema": entry.schema,
         "phase": entry.phase,
         "size": entry.state_bytes,
         "event_seq": entry.event_seq,

@@ -6,6 +6,7 @@ from functools import partial
 
 from holdfast.conformance.committing import Committing
 from holdfast.conformance.copying import Arriving
+from holdfast.conformance.evidence import Evidence
 from holdfast.conformance.history import History, blob_name, in_threads, make_keyframe, raises
 from holdfast.conformance.keeping import Keeping
 from holdfast.conformance.leasing import Leasing
@@ -21,7 +22,7 @@ ODD_IDS = (
 )
 
 
-class StoreConformance(Committing, Keeping, Leasing, Arriving, Trailing):
+class StoreConformance(Committing, Keeping, Evidence, Leasing, Arriving, Trailing):
     """What every store promises."""
 
     def test_reopening_sees_everything(self) -> None:
@@ -117,6 +118,7 @@ class StoreConformance(Committing, Keeping, Leasing, Arriving, Trailing):
             lambda: store.events("W"),
             lambda: store.has_blob("0" * 64),
             lambda: store.blob("0" * 64),
+            lambda: store.evidence("W", 1),
             lambda: store.check(),
             lambda: store.stats(),
             lambda: store.commit([draft]),

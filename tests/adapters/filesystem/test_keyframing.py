@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+from dataclasses import replace
+
 import pytest
 
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.follower import Follower
-from holdfast.adapters.filesystem.keyframing import add_keyframe, sums_of_sealed
+from holdfast.adapters.filesystem.keyframing import add_keyframe, damaged_keyframe, sums_of_sealed
 from holdfast.adapters.filesystem.writer import Draft, Ends
+from holdfast.conformance.history import History, make_keyframe
+from holdfast.domain.record import Keyframe
 from tests.adapters.filesystem import commits
 
 
@@ -37,3 +42,58 @@ def test_one_that_is_there_or_has_no_checkpoint_is_left_out(seen, sequence):
     draft = Draft(seen.files, Ends(seen.files))
     add_keyframe(draft, seen.views, "wf", commits.keyframe(sequence), {})
     assert draft.operations == []
+
+
+def folder_of(root):
+    [manifest] = root.glob("checkpoints/*/*/manifest.jsonl")
+    return manifest.parent
+
+
+@pytest.fixture
+def spoilt(store, root):
+    """A store with two keyframes, of which the second was changed."""
+    history = History(store)
+    history.commit(keyframe=b"one")
+    history.commit()
+    store.put_keyframe("W", make_keyframe(2, b"two"))
+    history.commit(group=2)
+    store.settle()
+    (folder_of(root) / "checkpoint_000002.json").write_bytes(b"tw0")
+    return store
+
+
+def test_a_damaged_keyframe_is_told_from_a_whole_one(spoilt):
+    views = spoilt._fresh()
+    assert damaged_keyframe(views, "W", 1) is None and damaged_keyframe(views, "W", 9) is None
+    assert damaged_keyframe(views, "W", 2) == spoilt.keyframes("W")[1]
+
+
+@pytest.mark.parametrize("data", [b"two", b"another two", b"large" * 20_000])
+@pytest.mark.parametrize("suffix", ["json", "msgpack.zst"])
+def test_a_damaged_keyframe_gives_way_and_the_sums_are_right_again(spoilt, root, data, suffix):
+    new = make_keyframe(2, data)
+    spoilt.put_keyframe("W", Keyframe(replace(new.entry, suffix=suffix), data))
+    assert spoilt.keyframe("W", 2) == data
+    spoilt.settle()
+    folder = folder_of(root)
+    assert [path.name for path in folder.glob("checkpoint_000002.*") if "deltas" not in path.name] == [
+        f"checkpoint_000002.{suffix}"
+    ]
+    subprocess.run(["sha256sum", "-c", "SHA256SUMS"], cwd=folder, capture_output=True, check=True)
+    sums = (folder / "SHA256SUMS").read_text()
+    assert sums.count("checkpoint_000002.") == 1 and "checkpoint_000001.json" in sums
+    assert [finding for finding in spoilt.check() if finding.harm] == []
+
+
+@pytest.mark.parametrize("data", [b"another", b"large" * 20_000])
+def test_a_whole_keyframe_stays_whatever_its_size(spoilt, root, data):
+    spoilt.put_keyframe("W", make_keyframe(1, data))
+    spoilt.settle()
+    assert spoilt.keyframe("W", 1) == b"one"
+    assert (folder_of(root) / "checkpoint_000001.json").read_bytes() == b"one"
+
+
+def test_a_keyframe_whose_file_is_gone_is_written_again(spoilt, root):
+    (folder_of(root) / "checkpoint_000002.json").unlink()
+    spoilt.put_keyframe("W", make_keyframe(2, b"two"))
+    assert spoilt.keyframe("W", 2) == b"two"

@@ -9,23 +9,46 @@ from holdfast.adapters.filesystem.manifest import Manifest
 from holdfast.adapters.filesystem.overlay import Files
 from holdfast.adapters.filesystem.views import Views
 from holdfast.adapters.filesystem.writer import Draft
-from holdfast.domain.record import Keyframe
+from holdfast.domain.errors import CheckpointCorruptError, CheckpointNotFoundError
+from holdfast.domain.record import Keyframe, KeyframeEntry
 
 
 def add_keyframe(
-    draft: Draft, views: Views, workflow_id: str, keyframe: Keyframe, sums: dict[int, str]
+    draft: Draft,
+    views: Views,
+    workflow_id: str,
+    keyframe: Keyframe,
+    sums: dict[int, str],
+    damaged: KeyframeEntry | None = None,
 ) -> None:
-    """Store a keyframe, its sum and those of sealed files, unless it is there or not wanted any more."""
+    """Store a keyframe, its sum and those of sealed files, unless it is there or not wanted any more.
+
+    One that is there is replaced if it is `damaged`.
+    """
     folder = layout.workflow_folder(workflow_id)
     listed = views.manifest(workflow_id)
-    known = listed.entries.get(keyframe.entry.sequence)
-    if keyframe.entry.sequence in listed.keyframes or known is None or known.pruned:
+    sequence = keyframe.entry.sequence
+    known, stored = listed.entries.get(sequence), listed.keyframes.get(sequence)
+    if known is None or (known.pruned if stored is None else stored != damaged):
         return
+    if stored is not None:
+        draft.give_way(stored, keyframe.entry, folder)
     draft.add_manifest(workflow_id, folder, draft.add_keyframe(keyframe, folder))
     sealed = set(_sealed(listed))
     for group, sha256 in sums.items():
         if group in sealed:
             draft.add_sum(folder, sha256, layout.deltas_name(group))
+
+
+def damaged_keyframe(views: Views, workflow_id: str, sequence: int) -> KeyframeEntry | None:
+    """Answer the keyframe that is listed and is not, or not any more, what its sum says; None otherwise."""
+    listed = views.manifest(workflow_id).keyframes.get(sequence)
+    if listed is not None:
+        try:
+            views.keyframe(workflow_id, sequence)
+        except (CheckpointCorruptError, CheckpointNotFoundError):
+            return listed
+    return None
 
 
 def sums_of_sealed(files: Files, views: Views, workflow_id: str) -> dict[int, str]:

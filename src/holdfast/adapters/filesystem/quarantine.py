@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,12 +12,16 @@ from holdfast.adapters.filesystem import layout
 from holdfast.adapters.filesystem.apply import Applier
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Kind, Operation
+from holdfast.adapters.filesystem.overlay import Files
+
+_OTHER = re.compile(r"[^a-z0-9._-]+")
+_PLACE_CHARS_MAX = 80
 
 
 def set_aside(disk: Disk, place: str, reason: str, data: bytes) -> str:
     """Keep bytes and why they are wrong; answers the name of the evidence. Idempotent by content."""
     sha256 = hashlib.sha256(data).hexdigest()
-    name = f"{layout.QUARANTINE}/{place.replace('/', '_')}-{sha256[:16]}"
+    name = f"{layout.QUARANTINE}/{_word(place)}-{sha256[:16]}"
     if disk.file_size(name + ".json") is not None:
         return name
     report = {
@@ -25,6 +30,7 @@ def set_aside(disk: Disk, place: str, reason: str, data: bytes) -> str:
         "sha256": sha256,
         "bytes": len(data),
         "found_at": datetime.now(UTC).isoformat(),
+        "kind": "file",
     }
     applier = Applier(disk)
     applier.apply(
@@ -37,14 +43,24 @@ def set_aside(disk: Disk, place: str, reason: str, data: bytes) -> str:
     return name
 
 
-def reports(disk: Disk) -> list[dict[str, Any]]:
-    """What is in quarantine and why."""
+def _word(place: str) -> str:
+    """Name a place so that the store takes it for the name of one of its files."""
+    word = _OTHER.sub("_", place.lower())[-_PLACE_CHARS_MAX:].strip("._-") or "file"
+    return f"{hashlib.sha256(place.encode()).hexdigest()[:8]}-{word}"
+
+
+def reports(files: Files) -> list[dict[str, Any]]:
+    """What is in quarantine and why; of a report that cannot be read there is its name."""
     found = []
-    for name in disk.list_folder(layout.QUARANTINE):
+    for name in files.list_folder(layout.QUARANTINE):
         if name.endswith(".json"):
-            handle = disk.open(f"{layout.QUARANTINE}/{name}")
-            try:
-                found.append(json.loads(disk.read(handle, disk.size(handle), 0)))
-            finally:
-                disk.close(handle)
+            found.append(_read(files, f"{layout.QUARANTINE}/{name}"))
     return found
+
+
+def _read(files: Files, path: str) -> dict[str, Any]:
+    try:
+        report: dict[str, Any] = json.loads(files.read(path) or b"")
+        return {**report, "place": report["place"], "reason": report["reason"]}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return {"place": path, "reason": "the report cannot be read"}

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from holdfast.adapters.set_aside import check_quarantine
 from holdfast.adapters.sql import inspect, rows
 from holdfast.adapters.sql.database import Parameters, Row
+from holdfast.adapters.sql.evidence import evidence
 from holdfast.adapters.sql.pieces import LISTED_AT_ONCE, RECORDS_AT_ONCE, pieces
 from holdfast.adapters.sql.trail import TrailReading
 from holdfast.domain.errors import CheckpointNotFoundError
+from holdfast.domain.quarantine import FOLDER
 from holdfast.domain.record import Entry, Head, KeyframeEntry
 from holdfast.ports import Finding
 
@@ -145,8 +148,12 @@ class Reading(TrailReading):
             raise CheckpointNotFoundError("there is no such blob", place=sha256)
         return rows.verified(found[0][0], sha256, f"blob {sha256}")
 
+    def evidence(self, workflow_id: str, sequence: int) -> Iterator[tuple[str, bytes]]:
+        return evidence(self._tables, workflow_id, sequence)
+
     def check(self) -> Iterator[Finding]:
-        return inspect.check_tables(self._tables)
+        yield from inspect.check_tables(self._tables)
+        yield from check_quarantine(self.files(FOLDER), self.file)
 
     def stats(self) -> dict[str, Any]:
         return inspect.count_tables(self._tables)

@@ -96,7 +96,7 @@ def read_entry(row: Row, place: str) -> Entry:
     """Read the columns `ENTRY_COLUMNS`."""
     _expect(row, _ENTRY_KINDS, place)
     values: list[Any] = list(row)
-    values[_BLOBS] = _read_blobs(row[_BLOBS], place)
+    values[_BLOBS] = read_blobs(row[_BLOBS], place)
     # SQLite has numbers for truth values.
     values[_PINNED:] = map(bool, row[_PINNED:])
     return Entry(*values)
@@ -111,7 +111,7 @@ def read_keyframe_entry(row: Row, place: str) -> KeyframeEntry:
     """Read the columns `KEYFRAME_COLUMNS`."""
     _expect(row, _KEYFRAME_KINDS, place)
     sequence, sha256, length, suffix, blobs = row
-    return KeyframeEntry(sequence, sha256, length, suffix, _read_blobs(blobs, place))
+    return KeyframeEntry(sequence, sha256, length, suffix, read_blobs(blobs, place))
 
 
 def read_head(row: Row, place: str) -> Head:
@@ -168,7 +168,8 @@ def blobs_text(blobs: Sequence[str]) -> str:
     return json.dumps(list(blobs), separators=(",", ":")) if blobs else "[]"
 
 
-def _read_blobs(text: str, place: str) -> tuple[str, ...]:
+def read_blobs(text: str, place: str) -> tuple[str, ...]:
+    """Read names of blobs."""
     if text == "[]":
         return ()
     try:

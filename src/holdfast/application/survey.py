@@ -1,0 +1,85 @@
+"""A workflow looked at piece by piece: what is damaged, and what can still be restored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.application.records import open_record
+from holdfast.application.restore import parent_of
+from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError, ChecksumMismatchError
+from holdfast.domain.record import Entry
+from holdfast.domain.recovery_plan import Damage, Piece, reachable
+from holdfast.ports import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What is left of a workflow."""
+
+    damage: tuple[Damage, ...]
+    #: Kept checkpoints that nothing damaged stands in the way of, newest first.
+    reachable: tuple[Entry, ...]
+
+
+def survey(store: Store, workflow_id: str) -> Survey:
+    """Look at every piece of a workflow once; nothing is changed."""
+    entries = list(store.entries(workflow_id))
+    keyframes = {keyframe.sequence: keyframe for keyframe in store.keyframes(workflow_id)}
+    damage: list[Damage] = []
+    gone = {entry.sequence for entry in entries if not _has_record(store, workflow_id, entry, damage)}
+    whole = [
+        one for one in keyframes if not _add(damage, Piece.KEYFRAME, one, _keyframe(store, workflow_id, one))
+    ]
+    named = {sha256: entry.sequence for entry in entries if not entry.pruned for sha256 in entry.blobs}
+    named |= {sha256: one for one in whole for sha256 in keyframes[one].blobs}
+    for sha256, sequence in named.items():
+        _add(damage, Piece.BLOB, sequence, _blob(store, sha256))
+    return Survey(tuple(damage), tuple(reachable(entries, whole, gone)))
+
+
+def _has_record(store: Store, workflow_id: str, entry: Entry, damage: list[Damage]) -> bool:
+    """Tell whether a checkpoint's record is there and whole; note it if not, unless it was pruned."""
+    try:
+        [data] = store.records(workflow_id, entry.sequence, entry.sequence)
+        _verify(data, workflow_id, entry)
+    except (CheckpointError, ValueError) as problem:
+        if not (entry.pruned and isinstance(problem, CheckpointNotFoundError | ValueError)):
+            _add(damage, Piece.RECORD, entry.sequence, problem)
+        return False
+    return True
+
+
+def _verify(data: bytes, workflow_id: str, entry: Entry) -> None:
+    place = f"{workflow_id}@{entry.sequence}"
+    opened = open_record(data, parent_of(data, place), workflow_id, entry.sequence)
+    if opened.checksum != entry.checksum:
+        raise ChecksumMismatchError("the record is not the one that was committed", place=place)
+
+
+def _keyframe(store: Store, workflow_id: str, sequence: int) -> CheckpointError | None:
+    try:
+        store.keyframe(workflow_id, sequence)
+    except CheckpointError as problem:
+        return problem
+    return None
+
+
+def _blob(store: Store, sha256: str) -> CheckpointError | None:
+    try:
+        store.blob(sha256)
+    except CheckpointError as problem:
+        return problem
+    return None
+
+
+def _add(damage: list[Damage], piece: Piece, sequence: int, problem: Exception | None) -> bool:
+    """Note a problem, if there is one."""
+    if problem is not None:
+        message = problem.message if isinstance(problem, CheckpointError) else "it is not there"
+        damage.append(Damage(piece, sequence, message))
+    return problem is not None
+
+
+def damaged_sequences(damage: tuple[Damage, ...]) -> list[int]:
+    """Answer the checkpoints that own what is damaged, each once, oldest first."""
+    return sorted({one.sequence for one in damage})
