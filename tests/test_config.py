@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.config import Config, without_secrets
+from holdfast.config import Config, shown, without_secrets
 from holdfast.domain.errors import ConfigError
+from holdfast.domain.recovery import OnNoValid, RecoverySettings
 from holdfast.domain.retention import RetentionPolicy
+from holdfast.domain.retry import FaultSettings
 
 
 def write(folder: Path, text: str) -> Path:
@@ -107,6 +109,13 @@ def test_a_file_that_was_asked_for_must_be_there(tmp_path: Path) -> None:
         {"limit_bytes": "7"},
         {"retain": 1},
         {"cache_bytes": -1},
+        {"compression_level": 23},
+        {"compression": "gzip", "compression_level": -1},
+        {"on_fault": "ignore"},
+        {"recovery_timeout_seconds": 0.0},
+        {"stale_seconds": float("nan")},
+        {"app": "no colon"},
+        {"enabled": None},
     ],
 )
 def test_a_wrong_value_is_refused_however_it_comes(wrong: dict[str, Any]) -> None:
@@ -117,6 +126,42 @@ def test_a_wrong_value_is_refused_however_it_comes(wrong: dict[str, Any]) -> Non
 def test_nothing_is_removed_unasked_where_retention_is_off() -> None:
     assert Config(retain=False).retention is None
     assert Config(retain_count=3, max_per_phase=1).retention == RetentionPolicy(3, 30, 1)
+
+
+def test_recovery_and_faults_are_told_as_those_who_look_at_them_want_it() -> None:
+    assert Config().recovery == RecoverySettings()
+    assert Config().faults == FaultSettings()
+    assert Config(
+        auto_recovery=True,
+        max_recovery_attempts=5,
+        recovery_timeout_seconds=1.5,
+        fallback_to_previous=False,
+        on_no_valid="fresh",
+        stale_seconds=7,
+    ).recovery == RecoverySettings(True, 5, 1.5, False, OnNoValid.FRESH, 7)
+    degrading = Config(on_fault="degrade", memory_budget_bytes=9, emergency_path="/mnt/spare").faults
+    assert degrading == FaultSettings(is_degrading=True, memory_bytes=9, emergency_path="/mnt/spare")
+
+
+def test_what_is_no_default_is_told_with_where_it_was_given() -> None:
+    config, given = Config.traced({"mode": "compliance"}, {"HOLDFAST_RETAIN": "no"})
+    assert config == Config(mode="compliance", retain=False)
+    assert {name: one.key for name, one in given.items()} == {"mode": "--mode", "retain": "HOLDFAST_RETAIN"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("store", "postgresql://me:secret@host/db", "postgresql://***@host/db"),
+        ("encryption_key", "command:echo secret", "command:..."),
+        ("encryption_key", "6b65796b65796b65", "..."),
+        ("retain", True, "true"),
+        ("max_per_phase", None, "-"),
+        ("retain_days", 30, "30"),
+    ],
+)
+def test_values_are_shown_to_people_without_their_secrets(name: str, value: Any, text: str) -> None:
+    assert shown(name, value) == text
 
 
 def test_secrets_are_never_shown() -> None:

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import Any
 
+from holdfast.config_sources import Given, Source, from_overrides, gather, placed
 from holdfast.domain.errors import ConfigError
 from holdfast.domain.lift import LIFT_THRESHOLD_BYTES
+from holdfast.domain.recovery import OnNoValid, RecoverySettings
 from holdfast.domain.retention import RetentionPolicy
+from holdfast.domain.retry import FaultSettings
 
-PREFIX = "HOLDFAST_"
-FILE_NAME = "holdfast.toml"
-
-_MODES = ("default", "performance", "compliance")
-_ENGINES = ("auto", "re2", "re")
-_COMPRESSIONS = ("none", "zstd", "gzip")
-_WORDS = {
-    "1": True,
-    "true": True,
-    "yes": True,
-    "on": True,
-    "0": False,
-    "false": False,
-    "no": False,
-    "off": False,
+_CHOICES = {
+    "mode": ("default", "performance", "compliance"),
+    "compression": ("none", "zstd", "gzip"),
+    "redact_engine": ("auto", "re2", "re"),
+    "on_no_valid": tuple(OnNoValid),
+    "on_fault": ("raise", "degrade"),
 }
+#: The lowest and the highest level of a compression; none has none.
+_LEVELS = {"zstd": (-131072, 22), "gzip": (0, 9)}
+_APP = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 #: Up to the last "@": a password that should have been escaped and was not is not shown in part either.
 _CREDENTIALS = re.compile(r"//.*@", re.DOTALL)
 _SECRET_PARAMETER = re.compile(r"(?i)([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&]*")
@@ -41,6 +37,7 @@ class Config:
 
     Attributes:
         store: where the store is: a path, or a URL such as `file:PATH`, `sqlite:PATH`, `postgresql://...`.
+        enabled: False keeps everything in memory only, and says so in the log.
         mode: `default` writes JSON, `performance` MessagePack, `compliance` CBOR.
         compression: none, zstd or gzip, for payloads of at least `compression_threshold_bytes`.
         compression_level: None for a sensible one.
@@ -51,7 +48,10 @@ class Config:
         max_per_phase: at most so many checkpoints of one phase are kept.
         cache_bytes: how much of the last states of workflows is remembered.
         journal_bytes: size of the filesystem store's journal.
+        memory_map_bytes: the filesystem store reads files from this size on through a memory map.
         background: whether keyframes and retention have a thread; else they delay their caller.
+        batch_decisions: whether a decision goes with the next commit, a second later at the latest, and
+            nobody waits for it; a crash before that loses it.
         audit: whether every operation is told in the trail.
         audit_retain_days: payloads of the trail that are younger than this cannot be pruned.
         strict_audit: whether a read that cannot be told in the trail is refused.
@@ -66,9 +66,20 @@ class Config:
         redact: whether secrets are hidden before anything is written.
         redact_patterns: a TOML file with patterns and names of the user's own; see docs/redaction.md.
         redact_engine: what searches for secrets: `re2`, `re`, or `auto` for the faster one installed.
+        auto_recovery: whether workflows that crashed are recovered when the store is opened.
+        max_recovery_attempts: how often the work of one checkpoint is resumed; its own limit wins.
+        recovery_timeout_seconds: how long a recovery may take.
+        fallback_to_previous: whether an older checkpoint may stand in for one that does not verify.
+        on_no_valid: where none verifies: `error`, or `fresh` to start over.
+        stale_seconds: a workflow without an owner that was quiet for so long has crashed.
+        on_fault: what cannot be made durable: `raise` tells the caller, `degrade` keeps it in memory.
+        memory_budget_bytes: how much is kept in memory so.
+        emergency_path: a folder for what memory does not hold; beside temporary files by default.
+        app: handlers, reducers and migrations for the command line, as `module:object`; see docs/config.md.
     """
 
     store: str = ".holdfast"
+    enabled: bool = True
     mode: str = "default"
     compression: str = "zstd"
     compression_threshold_bytes: int = 100 * 1024
@@ -82,7 +93,9 @@ class Config:
     max_per_phase: int | None = None
     cache_bytes: int = 64 * 1024 * 1024
     journal_bytes: int = 8 * 1024 * 1024
+    memory_map_bytes: int = 10 * 1024 * 1024
     background: bool = True
+    batch_decisions: bool = False
     audit: bool = True
     strict_audit: bool = False
     audit_retain_days: int = 183
@@ -97,13 +110,26 @@ class Config:
     redact: bool = True
     redact_patterns: str | None = None
     redact_engine: str = "auto"
+    auto_recovery: bool = False
+    max_recovery_attempts: int = 3
+    recovery_timeout_seconds: float = 300.0
+    fallback_to_previous: bool = True
+    on_no_valid: str = OnNoValid.ERROR.value
+    stale_seconds: float = 300.0
+    on_fault: str = "raise"
+    memory_budget_bytes: int = 64 * 1024 * 1024
+    emergency_path: str | None = None
+    app: str | None = None
 
     def __post_init__(self) -> None:
-        _check_choice("mode", self.mode, _MODES)
-        _check_choice("compression", self.compression, _COMPRESSIONS)
-        _check_choice("redact_engine", self.redact_engine, _ENGINES)
-        for name, kind in _KINDS.items():
-            _check_kind(name, getattr(self, name), kind)
+        for name in _KINDS:
+            _check(name, getattr(self, name), name)
+        low, high = _LEVELS.get(self.compression, (-math.inf, math.inf))
+        if self.compression_level is not None and not low <= self.compression_level <= high:
+            raise ConfigError(
+                f"compression_level is {self.compression_level}",
+                hint=f"Levels of {self.compression} go from {low} to {high}.",
+            )
 
     @property
     def retention(self) -> RetentionPolicy | None:
@@ -112,9 +138,30 @@ class Config:
             return None
         return RetentionPolicy(self.retain_count, self.retain_days, self.max_per_phase)
 
+    @property
+    def recovery(self) -> RecoverySettings:
+        """How recovery behaves."""
+        return RecoverySettings(
+            self.auto_recovery,
+            self.max_recovery_attempts,
+            self.recovery_timeout_seconds,
+            self.fallback_to_previous,
+            OnNoValid(self.on_no_valid),
+            self.stale_seconds,
+        )
+
+    @property
+    def faults(self) -> FaultSettings:
+        """What to do when nothing can be made durable."""
+        return FaultSettings(
+            is_degrading=self.on_fault == "degrade",
+            memory_bytes=self.memory_budget_bytes,
+            emergency_path=self.emergency_path,
+        )
+
     def __repr__(self) -> str:
-        shown = ((item.name, getattr(self, item.name)) for item in fields(self))
-        texts = (f"{name}={_shown(name, value)}" for name, value in shown)
+        held = ((item.name, getattr(self, item.name)) for item in fields(self))
+        texts = (f"{name}={shown(name, value)}" for name, value in held)
         return f"Config({', '.join(texts)})"
 
     @classmethod
@@ -134,16 +181,24 @@ class Config:
         Raises:
             ConfigError: an unknown setting, or a value that it cannot have; says where.
         """
-        settings = {
-            **_from_file(path),
-            **_from_env(os.environ if env is None else env),
-            **_from_overrides(overrides or {}),
-        }
-        return cls(**settings)
+        return cls.traced(overrides, env, path)[0]
+
+    @classmethod
+    def traced(
+        cls,
+        overrides: Mapping[str, Any] | None = None,
+        env: Mapping[str, str] | None = None,
+        path: str | os.PathLike[str] | None = None,
+    ) -> tuple[Config, dict[str, Given]]:
+        """Read the configuration as `load` does, and tell where what is not a default was given."""
+        given = gather(_KINDS, overrides or {}, os.environ if env is None else env, path)
+        for one in given.values():
+            _check_given(one)
+        return cls(**{name: one.value for name, one in given.items()}), given
 
     def amended(self, overrides: Mapping[str, Any]) -> Config:
         """Answer the configuration with some settings changed; None values do not count."""
-        return replace(self, **_from_overrides(overrides))
+        return replace(self, **{one.name: one.value for one in from_overrides(_KINDS, overrides)})
 
 
 def without_secrets(url: str) -> str:
@@ -151,12 +206,16 @@ def without_secrets(url: str) -> str:
     return _SECRET_PARAMETER.sub(r"\1***", _CREDENTIALS.sub("//***@", url))
 
 
-def _shown(name: str, value: Any) -> str:
-    """Write a setting for people; what follows `command:` may hold secrets."""
-    if name == "store":
-        return without_secrets(value)
-    is_command = name.startswith("encryption_key") and value is not None
-    return repr(f"{value.partition(':')[0]}:...") if is_command else repr(value)
+def shown(name: str, value: Any) -> str:
+    """Write the value of a setting for people; what follows `command:` may hold secrets."""
+    if isinstance(value, str) and name.startswith("encryption_key"):
+        scheme, colon, _ = value.partition(":")
+        return f"{scheme}:..." if colon else "..."
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "-" if value is None else without_secrets(value) if name == "store" else str(value)
 
 
 #: What a setting holds: text, a number, a number or nothing, or yes and no.
@@ -166,85 +225,44 @@ _KINDS = {
         "int": "number",
         "int | None": "optional number",
         "bool": "switch",
+        "float": "number of seconds",
         "str | None": "optional text",
     }[str(item.type)]
     for item in fields(Config)
 }
 
 
-def _from_file(path: str | os.PathLike[str] | None) -> dict[str, Any]:
-    place = Path(FILE_NAME if path is None else path)
+def _check_given(given: Given) -> None:
+    """Refuse a value with the words of whoever gave it, and where that was."""
     try:
-        settings = tomllib.loads(place.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        if path is None:
-            return {}
-        raise ConfigError("there is no such configuration file", place=str(place)) from None
-    except (OSError, ValueError) as fault:
-        raise ConfigError(f"the configuration file cannot be read ({fault})", place=str(place)) from fault
-    _check_names(settings, str(place))
-    return settings
+        _check(given.name, given.value, given.key if given.source is not Source.FLAG else given.name)
+    except ConfigError as wrong:
+        raise ConfigError(wrong.message, place=placed(given).place, hint=wrong.hint) from None
 
 
-def _from_env(env: Mapping[str, str]) -> dict[str, Any]:
-    named = {
-        name.removeprefix(PREFIX).lower(): text
-        for name, text in env.items()
-        if name.startswith(PREFIX) and name not in _OTHER_VARIABLES
-    }
-    _check_names(named, "the environment", prefix=PREFIX)
-    return {name: _parsed(name, text) for name, text in named.items()}
+def _check(name: str, value: object, called: str) -> None:
+    """Refuse a value that a setting cannot have."""
+    choices = _CHOICES.get(name)
+    if choices is not None and value not in choices:
+        raise ConfigError(f"{called} is {value!r}", hint=f"Use one of {', '.join(choices)}.")
+    if not _fits(value, _KINDS[name]):
+        told = repr(without_secrets(value) if isinstance(value, str) else value)
+        raise ConfigError(f"{called} is {told}", hint=f"It should be a {_KINDS[name]}.")
+    if isinstance(value, int | float) and value < 0 and name != "compression_level":
+        raise ConfigError(f"{called} is {value}", hint="Use 0 or more.")
+    if name == "recovery_timeout_seconds" and not value:
+        raise ConfigError(f"{called} is 0", hint="Give a recovery some time.")
+    if name == "app" and isinstance(value, str) and not _APP.fullmatch(value):
+        raise ConfigError(f"{called} is {value!r}", hint="Write module:object, as in `flows.main:app`.")
 
 
-#: Variables of ours that are no settings.
-_OTHER_VARIABLES = frozenset({"HOLDFAST_CAMPAIGN"})
-
-
-def _from_overrides(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    given = {name: value for name, value in overrides.items() if value is not None}
-    _check_names(given, "the arguments")
-    return given
-
-
-def _check_names(settings: Mapping[str, Any], place: str, prefix: str = "") -> None:
-    for name in settings:
-        if name not in _KINDS:
-            known = ", ".join(sorted(_KINDS))
-            shown = f"{prefix}{name.upper()}" if prefix else name
-            raise ConfigError(f"there is no setting {shown}", place=place, hint=f"Known are: {known}.")
-
-
-def _parsed(name: str, text: str) -> Any:
-    """Read the text of an environment variable."""
-    kind = _KINDS[name]
-    if kind == "switch":
-        if text.lower() not in _WORDS:
-            raise ConfigError(f"{PREFIX}{name.upper()} is {text!r}", hint="Use true or false.")
-        return _WORDS[text.lower()]
-    if kind.endswith("text") or (kind == "optional number" and not text):
-        return text or None
-    try:
-        return int(text)
-    except ValueError:
-        raise ConfigError(f"{PREFIX}{name.upper()} is {text!r}", hint="Use a whole number.") from None
-
-
-def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ConfigError(f"{name} is {value!r}", hint=f"Use one of {', '.join(choices)}.")
-
-
-def _check_kind(name: str, value: object, kind: str) -> None:
+def _fits(value: object, kind: str) -> bool:
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    fits = {
+    return {
         "text": isinstance(value, str) and bool(value),
         "switch": isinstance(value, bool),
         "number": is_number,
+        "number of seconds": is_number or (isinstance(value, float) and math.isfinite(value)),
         "optional number": is_number or value is None,
         "optional text": value is None or (isinstance(value, str) and bool(value)),
-    }
-    if not fits[kind]:
-        shown = without_secrets(value) if isinstance(value, str) else repr(value)
-        raise ConfigError(f"{name} is {shown}", hint=f"It should be a {kind}.")
-    if is_number and name != "compression_level" and isinstance(value, int) and value < 0:
-        raise ConfigError(f"{name} is {value}", hint="Use 0 or more.")
+    }[kind]
