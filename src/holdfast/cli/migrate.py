@@ -1,0 +1,142 @@
+"""`holdfast migrate`: bring the newest state of each workflow to the version of the program."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from holdfast.cli.exits import Exit, exit_of
+from holdfast.cli.group import Call, StoreCommand
+from holdfast.cli.opening import find_workflow, reading, writing
+from holdfast.cli.output import Output, counted, safe
+
+if TYPE_CHECKING:
+    from holdfast.application.app import App
+    from holdfast.application.upgrading import Upgrade
+
+
+@click.command("migrate", cls=StoreCommand)
+@click.argument("workflows", metavar="[WORKFLOW]...", nargs=-1)
+@click.option("--dry-run", is_flag=True, help="Try every migration in memory, and change nothing.")
+@click.option("--apply", "is_applied", is_flag=True, help="Record the migrated states.")
+@click.option("--app", metavar="MODULE:OBJECT", help="The program that knows the migrations.")
+def command(call: Call, workflows: tuple[str, ...], dry_run: bool, is_applied: bool, app: str | None) -> None:
+    """Bring states to the version of the program.
+
+    The newest state of each workflow (all of them without WORKFLOW) goes
+    through the migrations of the app, and becomes a new checkpoint; what is
+    stored stays as it is. Without this, states are migrated each time they
+    are read.
+
+    \b
+    Example:
+      holdfast migrate --dry-run --app myproject.flows:app
+    """
+    if dry_run == is_applied:
+        raise click.UsageError("give either --dry-run or --apply")
+    program = _app(app)
+    with reading(call, app=program) as kit:
+        chosen = [find_workflow(kit, name) for name in workflows] or _with_checkpoints(kit.store)
+        if dry_run:
+            from holdfast.application.reading import Reader
+            from holdfast.application.upgrading import plan_upgrade
+
+            done = _gathered(call.output, plan_upgrade(kit, Reader(kit), chosen), len(chosen))
+    if is_applied:
+        with writing(call, app=program) as service:
+            done = _gathered(call.output, service.upgrades.apply(chosen), len(chosen))
+    _finish(call.output, done, is_dry=dry_run)
+
+
+def _app(text: str | None) -> App | None:
+    """Load the program that the flag or the configuration names."""
+    from holdfast.cli.app_loading import load_app
+    from holdfast.config import Config
+
+    named = text or Config.load().app
+    return load_app(named) if named else None
+
+
+def _with_checkpoints(store: Any) -> list[str]:
+    return sorted(name for name in store.workflows() if store.head(name).sequence)
+
+
+def _gathered(output: Output, going: Iterator[Upgrade], count: int) -> list[Upgrade]:
+    """Take the answers one by one, with a bar on a terminal."""
+    if output.quiet or output.as_json or not sys.stderr.isatty():
+        return list(going)
+    with click.progressbar(
+        going, length=count, label="migrate", item_show_func=_shown, file=sys.stderr
+    ) as bar:
+        return list(bar)
+
+
+def _shown(one: Upgrade | None) -> str:
+    return safe(one.workflow_id) if one is not None else ""
+
+
+def _finish(output: Output, done: list[Upgrade], *, is_dry: bool) -> None:
+    """Print the result; end with why it failed if nothing went right, else with 3 if something failed."""
+    errors = [one.error for one in done if one.error is not None]
+    if errors and len(errors) == len(done) == 1:
+        raise errors[0]
+    if output.as_json:
+        output.data(_fields(done, is_dry=is_dry))
+    else:
+        _print(output, done, is_dry=is_dry)
+    if errors:
+        raise click.exceptions.Exit(exit_of(errors[0].code) if len(errors) == len(done) else Exit.PARTIAL)
+
+
+def _print(output: Output, done: list[Upgrade], *, is_dry: bool) -> None:
+    shown = [one for one in done if one.outcome != "current"]
+    if shown:
+        output.table(("WORKFLOW", "NEWEST", "FROM", "TO", "STEPS", "RESULT"), map(_row, shown), right=" r  r")
+    for one in shown:
+        if one.error is not None:
+            output.note(f"failed: {safe(one.workflow_id)}: {safe(one.error)}")
+    current = len(done) - len(shown)
+    if current:
+        target = done[0].target
+        output.note(f"{counted(current, 'workflow')} of version {target} already.")
+    if not done:
+        output.note("There is no workflow with a checkpoint.")
+    elif is_dry:
+        output.note("Nothing was changed. --apply records the migrated states.")
+
+
+def _row(one: Upgrade) -> tuple[str, ...]:
+    result = str(one.outcome) if one.checkpoint_id is None else f"checkpoint {one.checkpoint_id.sequence}"
+    steps = str(len(one.steps)) if one.steps else "-"
+    return one.workflow_id, str(one.checkpoint_used.sequence), one.source, one.target, steps, result
+
+
+def _fields(done: Iterable[Upgrade], *, is_dry: bool) -> dict[str, Any]:
+    workflows = [
+        {
+            "workflow_id": one.workflow_id,
+            "outcome": str(one.outcome),
+            "source": one.source,
+            "target": one.target,
+            "steps": list(one.steps),
+            "checkpoint_used": str(one.checkpoint_used),
+            "checkpoint": None if one.checkpoint_id is None else str(one.checkpoint_id),
+            "error": None
+            if one.error is None
+            else {
+                "code": one.error.code,
+                "message": one.error.message,
+                "place": one.error.place,
+                "hint": one.error.hint,
+            },
+        }
+        for one in done
+    ]
+    counts = {
+        name: sum(one["outcome"] == name for one in workflows)
+        for name in ("current", "ready", "migrated", "failed")
+    }
+    return {"dry_run": is_dry, "workflows": workflows, **counts}
