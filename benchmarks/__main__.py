@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import chat, commits, encryption, redaction, restores, stores, trail, writers
+from benchmarks import chat, commits, encryption, recovery, redaction, restores, stores, trail, writers
 from benchmarks.measure import Row, machine
 
 RESULTS = Path("build/bench/results.json")
@@ -20,6 +20,7 @@ PARTS = {
     "trail": trail,
     "redaction": redaction,
     "encryption": encryption,
+    "recovery": recovery,
 }
 
 

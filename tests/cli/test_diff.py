@@ -106,3 +106,25 @@ def test_checkpoints_of_two_workflows_can_be_compared(run: Run, store: Path):
     lines = run("diff", "WF-1", "WF-2", "--store", store).out.splitlines()
     assert '~ workflow_id = "WF-2", was "WF-1"' in lines
     assert run("diff", "WF-1", "WF-3", "--store", store).exit_code == Exit.NOT_FOUND
+
+
+def test_points_between_checkpoints_are_compared(run: Run, store: Path):
+    lines = run("diff", "WF-1@event:2", "WF-1@2", "--store", store).out.splitlines()
+    assert lines[0] == "WF-1@event:2 -> WF-1@2: 3 changes"
+    assert lines[1].startswith("- decisions was [{") or lines[3].startswith("- decisions was [{")
+
+
+def test_a_point_alone_is_compared_with_the_checkpoint_it_starts_from(run: Run, store: Path):
+    data = run("diff", "WF-1@event:2", "--store", store, "--json").data
+    assert (data["from"], data["to"]) == ("WF-1@1", "WF-1@event:2")
+    assert [op["path"] for op in data["operations"]] == [["decisions"]]
+
+
+def test_a_point_before_the_first_checkpoint_is_compared_with_nothing(run: Run, tmp_path: Path):
+    place = tmp_path / "events"
+    with bootstrap.open(str(place)) as service:
+        service.append_event("WF", "MESSAGE_ADDED", {"message": 1})
+        service.append_event("WF", "MESSAGE_ADDED", {})
+    result = run("diff", "WF@event:2", "--store", place)
+    assert result.out.startswith("(nothing) -> WF@event:2: ")
+    assert "note: event 2 (MESSAGE_ADDED) was left out: KeyError: 'message'" in result.err

@@ -153,3 +153,36 @@ def test_what_was_hidden_is_shown_as_it_is_stored(run: Run, tmp_path: Path):
     result = run("show", "w@1", "--state=/context/password", "--store", str(tmp_path / "store"))
     assert result.exit_code == Exit.DONE
     assert result.out.startswith('"[REDACTED:password:')
+
+
+def test_a_point_between_checkpoints_is_shown(run: Run, store: Path):
+    lines = run("show", "WF-1@event:2", "--store", store).out.splitlines()
+    assert lines[:3] == ["point        WF-1@event:2", "from         WF-1@1", "replayed     1 event"]
+    assert lines[4].startswith("state, ") and lines[4].endswith(", replayed")
+
+
+def test_a_point_for_programs(run: Run, store: Path):
+    data = run("show", "WF-1@event:2", "--store", store, "--json").data
+    assert data["point"] == {
+        "id": "WF-1@event:2",
+        "workflow_id": "WF-1",
+        "event_seq": 2,
+        "checkpoint": "WF-1@1",
+        "events_replayed": 1,
+        "skipped": [],
+    }
+    assert data["state"]["decisions"][0]["description"] == "go on"
+    part = run("show", "WF-1@event:2", "--state=/decisions/0/agent", "--store", store, "--json").data
+    assert part == {"id": "WF-1@event:2", "state": "planner", "notes": []}
+
+
+@pytest.mark.parametrize("option", ["--meta", "--raw"])
+def test_nothing_is_stored_of_a_point(run: Run, store: Path, option: str):
+    result = run("show", "WF-1@event:2", option, "--store", store)
+    assert result.exit_code == Exit.USAGE
+
+
+def test_looking_at_a_point_is_told(run: Run, store: Path):
+    run("show", "WF-1@event:2", "--store", store)
+    told = run("audit", "log", "--type", "STATE_READ", "--store", store, "--json").data
+    assert told["data"]["event_seq"] == 2

@@ -1,4 +1,4 @@
-"""`holdfast diff`: what changed between two checkpoints, as operations a person can read."""
+"""`holdfast diff`: what changed between two points, as operations a person can read."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import click
 
 from holdfast.cli.exits import Exit
 from holdfast.cli.group import Call, StoreCommand
-from holdfast.cli.opening import find, reading, tell_looked
+from holdfast.cli.opening import reading
 from holdfast.cli.output import Output, counted, safe
 from holdfast.cli.pointer import parse_pointer, step_into
-from holdfast.cli.show import state_of
+from holdfast.cli.points import app_for, app_option, find_point, point_notes, tell_points, travel_in
 from holdfast.cli.values import as_json_tree, same, short_json
 from holdfast.domain.audit_type import AuditType
 
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
-    from holdfast.application.resolve import Found
+    from holdfast.application.travelling import Point
     from holdfast.domain.delta import Operation
 
 _VALUE_WIDTH = 48
@@ -40,22 +40,29 @@ _NOTHING = object()
 )
 @click.option("--path", metavar="POINTER", default="", help="Only what changed there: --path /messages.")
 @click.option("--exit-code", is_flag=True, help="End with 5 if there are differences.")
-def command(call: Call, a: str, b: str | None, layout: str, path: str, exit_code: bool) -> None:
+@app_option
+def command(
+    call: Call, a: str, b: str | None, layout: str, path: str, exit_code: bool, app: str | None
+) -> None:
     """Show what changed between two checkpoints.
 
     With A alone: what A changed, compared with the checkpoint before it.
+    A and B may be points between checkpoints: WF@event:41, or
+    WF@time:2026-01-11T14:30:00Z.
 
     \b
     Example:
       holdfast diff WF-2026-001@7 WF-2026-001@9 --format stat
     """
     pointer = parse_pointer(path)
-    with reading(call) as kit:
+    with reading(call, app=app_for(app, a, b)) as kit:
         old, new = _pair(kit, a, b)
-        before = state_of(kit, old)[0] if old else {}
-        after = state_of(kit, new)[0]
-        ops = changes_at(kit, before, after, pointer)
-        tell_looked(call, kit, AuditType.STATE_READ, [found for found in (old, new) if found])
+        before = old.tree if old else {}
+        ops = changes_at(kit, before, new.tree, pointer)
+        compared = [point for point in (old, new) if point]
+        tell_points(call, kit, AuditType.STATE_READ, compared)
+    for note in (note for point in compared for note in point_notes(point)):
+        call.output.note(f"note: {safe(note)}")
     names = (str(old) if old else "(nothing)", str(new))
     if call.output.as_json or layout == "json":
         call.output.data({"from": str(old) if old else None, "to": str(new), "operations": as_json_tree(ops)})
@@ -67,18 +74,19 @@ def command(call: Call, a: str, b: str | None, layout: str, path: str, exit_code
         raise click.exceptions.Exit(Exit.DIFFERENT)
 
 
-def _pair(kit: Kit, a: str, b: str | None) -> tuple[Found | None, Found]:
+def _pair(kit: Kit, a: str, b: str | None) -> tuple[Point | None, Point]:
     """Answer what to compare: A and B, or the checkpoint before A and A."""
     from holdfast.application.resolve import Found, living
 
-    first = find(kit, a)
+    first = find_point(kit, a)
     if b is not None:
-        return first, find(kit, b)
-    before = (
-        entry for entry in living(kit.store, first.workflow_id) if entry.sequence < first.entry.sequence
-    )
+        return first, find_point(kit, b)
+    if not first.is_checkpoint:
+        return (travel_in(kit).checkpoint(first.found) if first.found else None), first
+    last = first.found.entry.sequence if first.found else 0
+    before = (entry for entry in living(kit.store, first.workflow_id) if entry.sequence < last)
     parent = next(before, None)
-    return (Found(first.workflow_id, parent) if parent else None), first
+    return (travel_in(kit).checkpoint(Found(first.workflow_id, parent)) if parent else None), first
 
 
 def changes_at(kit: Kit, before: Any, after: Any, pointer: Sequence[str]) -> list[Operation]:

@@ -16,6 +16,15 @@ from holdfast.cli.listing import meta_fields, time_text
 from holdfast.cli.opening import find, reading, store_above, tell_looked
 from holdfast.cli.output import Output, counted, json_safe, safe, size_text
 from holdfast.cli.pointer import look_up, parse_pointer
+from holdfast.cli.points import (
+    app_for,
+    app_option,
+    find_point,
+    is_point,
+    point_fields,
+    point_notes,
+    tell_points,
+)
 from holdfast.cli.values import as_json_tree, pretty, summary
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES
@@ -23,6 +32,7 @@ from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
     from holdfast.application.resolve import Found
+    from holdfast.application.travelling import Point
 
 _LABEL_WIDTH = 12
 _SUMMARY_WIDTH = 60
@@ -44,11 +54,14 @@ class _ShowCommand(StoreCommand):
 )
 @click.option("--meta", is_flag=True, help="Print what is known about it, and do not read the state.")
 @click.option("--raw", is_flag=True, help="Print the stored record, byte for byte.")
-def command(call: Call, checkpoint: str, state: str | None, meta: bool, raw: bool) -> None:
+@app_option
+def command(call: Call, checkpoint: str, state: str | None, meta: bool, raw: bool, app: str | None) -> None:
     """Show one checkpoint: what it is, and its state.
 
     ID is WF@42, WF@latest, WF@42~2, WF@phase:2, WF@stage:NAME, a UUID or its
     beginning, the path of a checkpoint file, or WF for its newest checkpoint.
+    WF@event:41 and WF@time:2026-01-11T14:30:00Z are points between checkpoints:
+    the events after the checkpoint before are replayed.
 
     \b
     Example:
@@ -57,6 +70,11 @@ def command(call: Call, checkpoint: str, state: str | None, meta: bool, raw: boo
     if sum((state is not None, meta, raw)) > 1:
         raise click.UsageError("--state, --meta and --raw exclude each other")
     pointer = parse_pointer(state or "")
+    if is_point(checkpoint):
+        if meta or raw:
+            raise click.UsageError("--meta and --raw are for checkpoints; nothing is stored of a point")
+        _show_point(call, checkpoint, state, pointer, app)
+        return
     call = _at_its_store(call, checkpoint)
     with reading(call) as kit:
         found = find(kit, checkpoint)
@@ -77,6 +95,32 @@ def _shown(
         tree, notes = state_of(kit, found)
         return partial(_show_state, found, look_up(tree, pointer), notes)
     return partial(_show_both, described(kit, found), *state_of(kit, found))
+
+
+def _show_point(call: Call, text: str, state: str | None, pointer: tuple[str, ...], app: str | None) -> None:
+    """Show the state at a point between checkpoints."""
+    with reading(call, app=app_for(app, text)) as kit:
+        point = find_point(kit, text)
+        part = look_up(point.tree, pointer)
+        tell_points(call, kit, AuditType.STATE_READ, [point])
+    notes = point_notes(point)
+    if state is not None:
+        _show_state(point, part, notes, call.output)
+    elif call.output.as_json:
+        call.output.data({"point": point_fields(point), "state": as_json_tree(point.tree), "notes": notes})
+    else:
+        _tell_notes(call.output, notes)
+        call.output.lines(_point_lines(point))
+        _show_fields(point.tree, "replayed", call.output)
+
+
+def _point_lines(point: Point) -> list[str]:
+    shown = {
+        "point": str(point),
+        "from": str(point.found) if point.found else "the first event",
+        "replayed": counted(point.replayed, "event"),
+    }
+    return [f"{label:<{_LABEL_WIDTH}} {safe(value)}" for label, value in shown.items()]
 
 
 def _at_its_store(call: Call, checkpoint: str) -> Call:
@@ -120,7 +164,7 @@ def _show_meta(fields: dict[str, Any], output: Output) -> None:
         output.lines(_meta_lines(output, fields))
 
 
-def _show_state(found: Found, part: Any, notes: list[str], output: Output) -> None:
+def _show_state(found: Found | Point, part: Any, notes: list[str], output: Output) -> None:
     if output.as_json:
         output.data({"id": str(found), "state": as_json_tree(part), "notes": notes})
         return
@@ -134,8 +178,13 @@ def _show_both(fields: dict[str, Any], tree: dict[str, Any], notes: list[str], o
         return
     _tell_notes(output, notes)
     output.lines(_meta_lines(output, fields))
+    _show_fields(tree, "verified", output)
+
+
+def _show_fields(tree: dict[str, Any], how: str, output: Output) -> None:
+    """Print a line for each field of a state."""
     output.line()
-    output.line(output.bold(f"state, {counted(len(tree), 'field')}, verified"))
+    output.line(output.bold(f"state, {counted(len(tree), 'field')}, {how}"))
     label_width = max((len(safe(name)) for name in tree), default=0)
     for name, value in tree.items():
         output.line(f"  {safe(name):<{label_width}}  {safe(summary(value, _SUMMARY_WIDTH))}")
@@ -207,7 +256,11 @@ def _agent(fields: dict[str, Any]) -> str | None:
 
 
 def _origin(forked_from: dict[str, Any] | None) -> str | None:
-    return f"{forked_from.get('wf')}@{forked_from.get('seq')}" if forked_from else None
+    if not forked_from:
+        return None
+    event_seq = forked_from.get("event_seq")
+    point = forked_from.get("seq") if event_seq is None else f"event:{event_seq}"
+    return f"{forked_from.get('wf')}@{point}"
 
 
 def _stored(fields: dict[str, Any]) -> str:

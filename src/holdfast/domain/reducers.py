@@ -55,10 +55,15 @@ def reduce(
 
 def add_decision(fields: Fields, event: Event) -> dict[str, Any]:
     """Append a decision, with who made it and when."""
+    return _appended(fields, "decisions", decision_of(event))
+
+
+def decision_of(event: Event) -> dict[str, Any]:
+    """Put together what a state keeps of a decision."""
     decision = {**event.data, "ts": timestamp_text(event.timestamp)}
     if event.agent is not None:
         decision["agent"] = event.agent
-    return _appended(fields, "decisions", decision)
+    return decision
 
 
 def merge_agent_state(fields: Fields, event: Event) -> dict[str, Any]:

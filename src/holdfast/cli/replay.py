@@ -1,0 +1,194 @@
+"""`holdfast replay`: the reducers run again, and compared with what is stored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from holdfast.cli.exits import Exit
+from holdfast.cli.group import Call, StoreCommand
+from holdfast.cli.opening import entry_of, find_workflow, reading, tell
+from holdfast.cli.output import Output, counted, safe
+from holdfast.cli.pointer import pointer_text
+from holdfast.cli.points import app_named, app_option, skipped_fields, travel_in
+from holdfast.cli.values import as_json_tree, short_json
+from holdfast.domain.audit_type import AuditType
+
+if TYPE_CHECKING:
+    from holdfast.application.explaining import Discrepancy
+    from holdfast.application.kit import Kit
+    from holdfast.application.replaying import ReplayedStep, ReplayReport
+
+_VALUE_WIDTH = 48
+
+
+@click.command("replay", cls=StoreCommand)
+@click.argument("workflow", metavar="WORKFLOW")
+@click.option(
+    "--from", "start", metavar="POINT", help="Where to begin. [default: the oldest kept checkpoint]"
+)
+@click.option("--to", "end", metavar="POINT", help="Where to end. [default: the last event]")
+@click.option("--all", "show_all", is_flag=True, help="Show every difference, not just divergences.")
+@click.option("--strict", is_flag=True, help="Take events that were left out for divergences.")
+@app_option
+def command(
+    call: Call,
+    workflow: str,
+    start: str | None,
+    end: str | None,
+    show_all: bool,
+    strict: bool,
+    app: str | None,
+) -> None:
+    """Run the reducers again and compare with what is stored.
+
+    From each checkpoint to the next the events are replayed, and what comes out
+    is compared with the stored state. Differences are put down to the caller,
+    who changed its state without an event (unexplained) or keeps no account of
+    an event (left out), or are a divergence: an event says one thing and the
+    stored state another. Ends with 6 if there is one.
+    A POINT is 42, event:41 or time:2026-01-11T14:30:00Z.
+
+    \b
+    Example:
+      holdfast replay WF-2026-001 --to event:41
+    """
+    from holdfast.application.replaying import Replaying
+
+    with reading(call, app=app_named(app)) as kit:
+        find_workflow(kit, workflow)
+        report = Replaying(kit, travel_in(kit)).check(
+            workflow, _whole_name(workflow, start), _whole_name(workflow, end)
+        )
+        _tell(call, kit, report)
+    if call.output.as_json:
+        call.output.data(report_fields(report))
+    else:
+        _print(call.output, report, show_all=show_all)
+    _leave(report, strict=strict)
+
+
+def _whole_name(workflow: str, point: str | None) -> str | None:
+    """Put the workflow before a point that is written without it."""
+    if point is None or point.startswith(f"{workflow}@"):
+        return point
+    return f"{workflow}@{point}" if "@" not in point else point
+
+
+def _tell(call: Call, kit: Kit, report: ReplayReport) -> None:
+    """Tell in the trail that somebody looked at states and events."""
+    tell(call, kit, [entry_of(kit, AuditType.STATE_READ, report.workflow_id, report.facts)])
+
+
+def _leave(report: ReplayReport, *, strict: bool) -> None:
+    from holdfast.application.explaining import Kind
+    from holdfast.domain.replay import ERASED_REASON
+
+    bad = report.count(Kind.DIVERGED) + (report.count(Kind.LEFT_OUT) if strict else 0)
+    if bad:
+        raise click.exceptions.Exit(Exit.DIVERGED)
+    # What was erased cannot be replayed, and nobody expects it to be.
+    if report.problems or any(event.reason != ERASED_REASON for event in report.skipped):
+        raise click.exceptions.Exit(Exit.PARTIAL)
+
+
+def _print(output: Output, report: ReplayReport, *, show_all: bool) -> None:
+    from holdfast.application.explaining import Kind
+
+    for step in report.steps:
+        lines = [
+            _difference_line(output, one)
+            for one in step.discrepancies
+            if show_all or one.kind is Kind.DIVERGED
+        ]
+        if lines or step.skipped or step.problem or show_all:
+            output.line(_step_line(output, step))
+            output.lines(lines)
+        output.lines(
+            f"  skipped event {one.seq} ({safe(one.type)}): {safe(one.reason)}" for one in step.skipped
+        )
+    output.line(_summary(output, report))
+
+
+def _step_line(output: Output, step: ReplayedStep) -> str:
+    told = f"{counted(step.events, 'event')}, {step.replayed} replayed"
+    if step.problem:
+        told = output.paint(f"cannot be compared: {safe(step.problem)}", "bad")
+    return f"{output.bold(f'{safe(step.start)} -> {safe(step.end)}')}: {told}"
+
+
+def _difference_line(output: Output, one: Discrepancy) -> str:
+    from holdfast.application.explaining import NOTHING, Kind
+    from holdfast.domain.delta import show_path
+
+    where, stored = safe(show_path(one.path)), _shown(one.stored)
+    if one.kind is Kind.DIVERGED:
+        said = f"event {one.event_seq} gives {_shown(one.replayed)}, stored is {stored}"
+        return output.paint(f"  diverged     {where}: {said}", "bad")
+    if one.kind is Kind.LEFT_OUT:
+        gives = "removes it" if one.replayed is NOTHING else f"gives {_shown(one.replayed)}"
+        return f"  left out     {where}: event {one.event_seq} {gives}, the stored state does not say so"
+    return f"  unexplained  {where} = {stored}, was {_shown(one.replayed)}"
+
+
+def _summary(output: Output, report: ReplayReport) -> str:
+    from holdfast.application.explaining import Kind
+
+    counts = {kind: report.count(kind) for kind in Kind}
+    diverged = counts[Kind.DIVERGED]
+    verdict = output.paint(counted(diverged, "divergence"), "bad") if diverged else "no divergence"
+    parts = [
+        f"{safe(report.start)} -> {safe(report.end)}: {counted(report.events, 'event')}, "
+        f"{report.replayed} replayed",
+        verdict,
+        f"{counted(counts[Kind.UNEXPLAINED], 'change')} that no event explains",
+        f"{counts[Kind.LEFT_OUT]} left out",
+    ]
+    return "; ".join(parts)
+
+
+def _shown(value: Any) -> str:
+    from holdfast.application.explaining import NOTHING
+
+    return "nothing" if value is NOTHING else safe(short_json(value, _VALUE_WIDTH))
+
+
+def report_fields(report: ReplayReport) -> dict[str, Any]:
+    """Answer a report for programs."""
+    from holdfast.application.explaining import Kind
+
+    return {
+        "workflow_id": report.workflow_id,
+        "from": report.start,
+        "to": report.end,
+        "events": report.events,
+        "replayed": report.replayed,
+        **{kind.value: report.count(kind) for kind in Kind},
+        "steps": [_step_fields(step) for step in report.steps],
+    }
+
+
+def _step_fields(step: ReplayedStep) -> dict[str, Any]:
+    return {
+        "from": step.start,
+        "to": step.end,
+        "events": step.events,
+        "replayed": step.replayed,
+        "problem": step.problem or None,
+        "skipped": [skipped_fields(event) for event in step.skipped],
+        "differences": [_difference_fields(one) for one in step.discrepancies],
+    }
+
+
+def _difference_fields(one: Discrepancy) -> dict[str, Any]:
+    """Answer one difference; a value that is not there is left out."""
+    from holdfast.application.explaining import NOTHING
+
+    values = {"before": one.before, "replayed": one.replayed, "stored": one.stored}
+    return {
+        "kind": one.kind.value,
+        "path": pointer_text(one.path),
+        "event_seq": one.event_seq,
+        **{name: as_json_tree(value) for name, value in values.items() if value is not NOTHING},
+    }

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast import bootstrap
+from holdfast.cli.exits import Exit
+from tests.cli.conftest import Run
+
+
+def test_a_workflow_starts_from_a_checkpoint_of_another(run: Run, store: Path):
+    assert run("fork", "WF-1@2", "WF-9", "--store", store).out == "WF-9@1 starts from WF-1@2\n"
+    with bootstrap.open(str(store)) as service:
+        assert service.restore_checkpoint("WF-9@1").current_step == 1
+        assert len(service.list_checkpoints("WF-1")) == 3
+
+
+def test_a_workflow_starts_from_a_point_between_checkpoints(run: Run, store: Path):
+    data = run("fork", "WF-1@event:2", "WF-9", "--store", store, "--json").data
+    assert data == {"id": "WF-9@1", "workflow_id": "WF-9", "forked_from": "WF-1@event:2"}
+    shown = run("show", "WF-9", "--store", store, "--json").data
+    assert [decision["description"] for decision in shown["state"]["decisions"]] == ["go on"]
+    assert shown["checkpoint"]["forked_from"]["event_seq"] == 2
+    assert "forked from  WF-1@event:2" in run("show", "WF-9", "--store", store).out
+    told = run("audit", "log", "--type", "WORKFLOW_FORKED", "--store", store, "--json").data
+    assert told["data"]["from"] == "WF-1@event:2"
+
+
+def test_a_moment_is_turned_into_the_event_it_means(run: Run, store: Path):
+    with bootstrap.open(str(store)) as service:
+        moment = service.events("WF-1")[1].timestamp
+    data = run("fork", f"WF-1@time:{moment.isoformat()}", "WF-9", "--store", store, "--json").data
+    assert data["forked_from"] == "WF-1@event:2"
+
+
+def test_a_workflow_that_is_there_is_never_written_over(run: Run, store: Path):
+    result = run("fork", "WF-1@2", "WF-2", "--store", store)
+    assert result.exit_code == Exit.LOCKED
+    assert run("list", "WF-2", "--store", store, "--json").data["total"] == 1
+
+
+def test_what_was_mistyped_is_guessed(run: Run, store: Path):
+    result = run("fork", "WF-1@9", "WF-9", "--store", store)
+    assert result.exit_code == Exit.NOT_FOUND
+    assert "WF-1 has checkpoints 1 to 3" in result.err
+
+
+def test_events_that_do_not_fit_are_told(run: Run, store: Path):
+    with bootstrap.open(str(store)) as service:
+        service.append_event("WF-1", "MESSAGE_ADDED", {})
+    result = run("fork", "WF-1@event:6", "WF-9", "--store", store)
+    assert result.exit_code == Exit.DONE
+    assert "WF-1@event:6 is without these events: 6 (MESSAGE_ADDED" in result.err
