@@ -1,9 +1,11 @@
-"""The clock on the wall and identifiers out of the operating system's randomness."""
+"""The clock on the wall, identifiers out of the operating system's randomness, and the room on its disks."""
 
 from __future__ import annotations
 
 import getpass
 import os
+import shutil
+from collections.abc import Callable
 from datetime import UTC, datetime
 from weakref import WeakSet
 
@@ -45,6 +47,22 @@ class RandomIds:
     def forget(self) -> None:
         """Drop what was read ahead: a child of this process must not make the same ids."""
         self._digits.clear()
+
+
+def space_of(url: str) -> Callable[[], tuple[int, int] | None] | None:
+    """Answer what tells the size of a store's disk and its free bytes; None for stores on no disk of ours."""
+    scheme, _, path = url.partition(":")
+    if scheme not in ("file", "sqlite"):
+        return None
+
+    def space() -> tuple[int, int] | None:
+        try:
+            usage = shutil.disk_usage(os.path.dirname(path) or ".")
+        except OSError:
+            return None
+        return usage.total, usage.free
+
+    return space
 
 
 _SOURCES: WeakSet[RandomIds] = WeakSet()

@@ -27,8 +27,16 @@ class Applier:
         by_path: dict[str, list[Operation]] = {}
         for operation in operations:
             by_path.setdefault(operation.path, []).append(operation)
-        for path, listed in by_path.items():
-            self._apply_to(path, listed)
+        try:
+            for path, listed in by_path.items():
+                self._apply_to(path, listed)
+        except OSError:
+            # On a full disk what goes makes the room for what could not be written, the next time.
+            for path, listed in by_path.items():
+                if listed[-1].kind is Kind.UNLINK:
+                    with suppress(OSError):
+                        self._unlink(path)
+            raise
 
     def _apply_to(self, path: str, operations: list[Operation]) -> None:
         base = last_whole(operations)

@@ -1,0 +1,112 @@
+"""What a commit was made from, kept so that it can be made again on top of something else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from holdfast.application.base import Base
+from holdfast.application.deriving import derive
+from holdfast.application.draft import Subject
+from holdfast.application.kit import Kit
+from holdfast.application.nodes import ListNode, Node, ObjectNode
+from holdfast.application.sealing import sealer_for, write_event
+from holdfast.application.snapshot import Snapshot
+from holdfast.application.telling import Teller
+from holdfast.domain.event import Event
+from holdfast.domain.ids import CheckpointID
+from holdfast.domain.record import Commit, Transition
+from holdfast.domain.value import value
+
+
+@value
+class StateIntent:
+    """A checkpoint: what was asked for, and the one snapshot of the state."""
+
+    subject: Subject
+    snapshot: Snapshot
+    size_bytes: int
+
+
+@value
+class EventIntent:
+    """An event, its data plain and without secrets, and what it does to checkpoints."""
+
+    event: Event
+    transitions: tuple[Transition, ...] = ()
+    is_told: bool = True
+
+
+Intent = StateIntent | EventIntent
+
+
+@value
+class Made:
+    """A commit, what its caller gets, and what the next one builds on."""
+
+    commit: Commit
+    result: CheckpointID | Event
+    base: Base
+
+
+def make(kit: Kit, intent: Intent, base: Base, teller: Teller | None, token: int = 0) -> Made:
+    """Make the commit of an intent on top of a base.
+
+    Args:
+        teller: tells the trail; None: nothing is told.
+        token: of the lease that the workflow is held with.
+    """
+    if isinstance(intent, StateIntent):
+        return _checkpoint(kit, intent, base, teller, token)
+    return _event(kit, intent, base, teller, token)
+
+
+def _checkpoint(kit: Kit, intent: StateIntent, base: Base, teller: Teller | None, token: int) -> Made:
+    # It was promised a sequence: it is written also where it says nothing new.
+    command = replace(intent.subject.command, force=True)
+    draft = derive(kit, replace(intent.subject, command=command), base, intent.snapshot, intent.size_bytes)
+    assert draft is not None
+    audit = teller.checkpoint(command, draft.id) if teller is not None else ()
+    return Made(replace(draft.commit, audit=audit, token=token), draft.id, draft.base)
+
+
+def _event(kit: Kit, intent: EventIntent, base: Base, teller: Teller | None, token: int) -> Made:
+    event, seq = intent.event, base.head.event_seq + 1
+    if event.seq != seq:
+        event = replace(event, seq=seq)
+    sealer = sealer_for(kit.vault, event.workflow_id)
+    record = write_event(sealer, event, base.head.event_hash)
+    audit = teller.event(event, record.hash) if teller is not None and intent.is_told else ()
+    commit = Commit(
+        event.workflow_id,
+        base.head,
+        events=(record,),
+        transitions=intent.transitions,
+        audit=audit,
+        expected_files=sealer.guard if sealer else {},
+        token=token,
+    )
+    told = replace(event, data=kit.registry.revive(event.data), hash=record.hash)
+    return Made(commit, told, replace(base, head=commit.head))
+
+
+def kept_bytes(commit: Commit, snapshot: Snapshot | None, before: Snapshot | None) -> int:
+    """Count what keeping a commit and its snapshot costs beside the one before, which shares its parts."""
+    held = sum(len(event.data) for event in commit.events) + sum(map(len, commit.blobs.values()))
+    held += sum(len(entry.stored or b"") for entry in commit.audit)
+    held += len(commit.record.data) if commit.record else 0
+    held += len(commit.keyframe.data) if commit.keyframe else 0
+    if snapshot is not None:
+        held += _unshared_bytes(snapshot.root, before.root if before is not None else None)
+    return held
+
+
+def _unshared_bytes(node: Node, before: Node | None) -> int:
+    if node is before:
+        return 0
+    if isinstance(node, bytes):
+        return len(node)
+    if isinstance(node, ObjectNode):
+        known = before.children if isinstance(before, ObjectNode) else {}
+        return sum(_unshared_bytes(child, known.get(key)) for key, child in node.children.items())
+    shared = {id(chunk) for chunk in before.chunks} if isinstance(before, ListNode) else set()
+    return sum(len(chunk) for chunk in node.chunks if id(chunk) not in shared)
