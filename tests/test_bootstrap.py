@@ -11,8 +11,9 @@ import pytest
 from holdfast import bootstrap
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.adapters.memory import MemoryStore
+from holdfast.application.app import App
 from holdfast.config import Config
-from holdfast.domain.errors import ConfigError, StoreNotFoundError
+from holdfast.domain.errors import ConfigError, StoreNotFoundError, UnsupportedTypeError
 from holdfast.domain.plain import TypeRegistry
 
 
@@ -138,3 +139,31 @@ def test_a_resolver_is_asked_by_both_faces(tmp_path: Path) -> None:
     assert state is not None
     assert state.context == {"password": "/context/password [REDACTED:"}
     assert asyncio.run(read()) == state
+
+
+def test_an_app_reaches_the_kit_and_brings_its_types() -> None:
+    registry = TypeRegistry()
+    registry.register(Point)
+    app = App(types=registry)
+    with bootstrap.open("memory:", app=app) as service:
+        assert service._engine.kit.app is app
+        service.create_checkpoint("W", {"p": Point(1)})
+        assert service.restore_checkpoint("W@1").context == {"p": Point(1)}
+    with (
+        bootstrap.open("memory:", app=app, registry=TypeRegistry()) as service,
+        pytest.raises(UnsupportedTypeError),
+    ):
+        service.create_checkpoint("W", {"p": Point(1)})
+
+    async def main() -> None:
+        async with bootstrap.open_async("memory:", app=app) as opened:
+            assert opened._engine.kit.app is app
+
+    asyncio.run(main())
+
+
+def test_how_to_recover_and_what_to_do_about_faults_reach_the_kit() -> None:
+    settings = {"auto_recovery": True, "on_fault": "degrade", "memory_budget_bytes": 7}
+    config = Config(store="memory:", **settings)
+    kit = bootstrap.build_kit(MemoryStore(), config)
+    assert (kit.recovery, kit.faults) == (config.recovery, config.faults)

@@ -10,6 +10,9 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.application.aio import AsyncCheckpointService
+    from holdfast.application.app import App
+    from holdfast.application.context_watch import ContextWatch, Leaving
+    from holdfast.application.handlers import HandlerRegistry
     from holdfast.application.service import CheckpointService
     from holdfast.application.trailing import correlate
     from holdfast.bootstrap import open, open_async
@@ -32,10 +35,12 @@ if TYPE_CHECKING:
     from holdfast.domain.personal import Erased, Personal
     from holdfast.domain.plain import TypeRegistry
     from holdfast.domain.record import Lease
+    from holdfast.domain.recovery import RecoveryMode, RecoveryResult
     from holdfast.domain.retention import RetentionPolicy
     from holdfast.domain.state import WorkflowState
 
 __all__ = [
+    "App",
     "AsyncCheckpointService",
     "CheckpointConflictError",
     "CheckpointCorruptError",
@@ -49,13 +54,18 @@ __all__ = [
     "CheckpointType",
     "CheckpointWriteError",
     "Config",
+    "ContextWatch",
     "Erased",
     "Event",
+    "HandlerRegistry",
     "Lease",
     "LeaseHeldError",
     "LeaseLostError",
+    "Leaving",
     "NoValidCheckpointError",
     "Personal",
+    "RecoveryMode",
+    "RecoveryResult",
     "RetentionPolicy",
     "TypeRegistry",
     "UnsupportedTypeError",
@@ -70,6 +80,9 @@ __version__ = "0.1.0"
 
 _ROOMS = {
     "holdfast.application.aio": ("AsyncCheckpointService",),
+    "holdfast.application.app": ("App",),
+    "holdfast.application.context_watch": ("ContextWatch", "Leaving"),
+    "holdfast.application.handlers": ("HandlerRegistry",),
     "holdfast.application.service": ("CheckpointService",),
     "holdfast.application.trailing": ("correlate",),
     "holdfast.bootstrap": ("open", "open_async"),
@@ -92,6 +105,7 @@ _ROOMS = {
     "holdfast.domain.personal": ("Erased", "Personal"),
     "holdfast.domain.plain": ("TypeRegistry",),
     "holdfast.domain.record": ("Lease",),
+    "holdfast.domain.recovery": ("RecoveryMode", "RecoveryResult"),
     "holdfast.domain.retention": ("RetentionPolicy",),
     "holdfast.domain.state": ("WorkflowState",),
 }

@@ -6,17 +6,20 @@ import asyncio
 import logging
 import re
 import secrets
-from collections.abc import Callable, Generator, Sequence
+import tempfile
+from collections.abc import Callable, Generator
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from holdfast.adapters.crypto.keystore import KeyFolder
 from holdfast.adapters.formats import for_mode
 from holdfast.adapters.packer import OrmsgpackPacker
 from holdfast.adapters.redactors import passing_redactor, redactor_maker
-from holdfast.adapters.system import RandomIds, SystemClock, login_name
+from holdfast.adapters.system import RandomIds, SystemClock, login_name, space_of
 from holdfast.application.aio import AsyncCheckpointService
+from holdfast.application.app import App
 from holdfast.application.kit import Kit
 from holdfast.application.log_redaction import RedactingFilter
 from holdfast.application.redacting import LOGS, HidingPeople, StoreRedactor
@@ -27,16 +30,14 @@ from holdfast.application.unlocking import may_create, open_vault
 from holdfast.config import Config, without_secrets
 from holdfast.domain.errors import ConfigError, StoreNotFoundError
 from holdfast.domain.ids import check_id
-from holdfast.domain.note import COSIGNATURE, VerifierKey, Verify
+from holdfast.domain.note import Verify
 from holdfast.domain.plain import TypeRegistry
 from holdfast.ports import Cipher, Clock, IdSource, KeySource, Store
 
-if TYPE_CHECKING:
-    from holdfast.adapters.witness import WitnessServer
-    from holdfast.application.witnessing import Answer, Witness
-
 #: A scheme has two letters at least: `C:\\...` is a path.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(.*)", re.DOTALL)
+
+_LOG = logging.getLogger("holdfast")
 
 OpenStore = Callable[[str, Config, bool, bool], Store]
 
@@ -47,7 +48,13 @@ def _open_file(path: str, config: Config, read_only: bool, create: bool) -> Stor
 
     if not path:
         raise ConfigError("the URL names no folder", place="file:", hint="Write file:PATH.")
-    return FilesystemStore.open(path, read_only=read_only, create=create, journal_bytes=config.journal_bytes)
+    return FilesystemStore.open(
+        path,
+        read_only=read_only,
+        create=create,
+        journal_bytes=config.journal_bytes,
+        map_bytes=config.memory_map_bytes,
+    )
 
 
 def _open_memory(path: str, config: Config, read_only: bool, create: bool) -> Store:
@@ -128,9 +135,11 @@ def build_kit(
     clock: Clock | None = None,
     ids: IdSource | None = None,
     resolver: Resolver | None = None,
+    app: App | None = None,
 ) -> Kit:
     """Put together what the use cases work with."""
-    types = registry or TypeRegistry()
+    app = app or App()
+    types = registry or app.types or TypeRegistry()
     vault = _vault(store, config)
     redactor = _redactor(store, config, vault)
     if vault is not None and redactor is not None:
@@ -153,6 +162,7 @@ def build_kit(
         cache_bytes=config.cache_bytes,
         retention=config.retention,
         background=config.background,
+        batch_decisions=config.batch_decisions,
         audit=config.audit,
         strict_audit=config.strict_audit,
         audit_retain_days=config.audit_retain_days,
@@ -164,6 +174,10 @@ def build_kit(
         redactor=redactor,
         resolver=resolver,
         vault=vault,
+        app=app,
+        recovery=config.recovery,
+        faults=config.faults,
+        space=space_of(store.url),
     )
 
 
@@ -223,6 +237,7 @@ def open(
     create: bool = True,
     registry: TypeRegistry | None = None,
     resolver: Resolver | None = None,
+    app: App | None = None,
     **settings: Any,
 ) -> CheckpointService:
     """Open a store and answer the service over it, a context manager.
@@ -233,9 +248,10 @@ def open(
         config: a whole configuration; by default read from HOLDFAST_* and holdfast.toml.
         read_only: never write anything.
         create: make the store if there is none.
-        registry: types of the application's that states may hold.
+        registry: types of the application's that states may hold; by default those of `app`.
         resolver: gives secrets back to restored states, which were stored without: is told where one was,
             as a JSON pointer, and the placeholder that stands there; answers the value, or None.
+        app: handlers, reducers and migrations of the application's, for recovery.
         settings: single settings of the configuration: `mode="performance"`.
 
     Raises:
@@ -243,12 +259,20 @@ def open(
         StoreNotFoundError: there is no store, and none is to be created.
     """
     chosen = _configured(url, config, settings)
-    return CheckpointService(_open_kit(chosen, registry, resolver, read_only=read_only, create=create))
+    return CheckpointService(_open_kit(chosen, registry, resolver, app, read_only=read_only, create=create))
 
 
 def _open_kit(
-    config: Config, registry: TypeRegistry | None, resolver: Resolver | None, *, read_only: bool, create: bool
+    config: Config,
+    registry: TypeRegistry | None,
+    resolver: Resolver | None,
+    app: App | None,
+    *,
+    read_only: bool,
+    create: bool,
 ) -> Kit:
+    if not config.enabled:
+        return build_kit(*_in_memory(config), registry, resolver=resolver, app=app)
     # No store is made that would have been an encrypted one, had the key been there.
     is_settled = create and may_create(key_sources_of(config), encrypt=config.encrypt)
     try:
@@ -262,10 +286,36 @@ def _open_kit(
             hint="Make an encrypted one with `holdfast init --encrypt`, or leave encryption_key out.",
         ) from None
     try:
-        return build_kit(store, config, registry, resolver=resolver)
+        kit = build_kit(store, config, registry, resolver=resolver, app=app)
+        return replace(kit, spare=_spare(config, registry, app, is_encrypted=kit.vault is not None))
     except BaseException:
         store.close()
         raise
+
+
+def _spare(
+    config: Config, registry: TypeRegistry | None, app: App | None, *, is_encrypted: bool
+) -> Callable[[], Kit]:
+    """Answer what opens the second store, a new folder each time: encrypted if the first one is."""
+
+    def open_spare() -> Kit:
+        if config.emergency_path is not None:
+            Path(config.emergency_path).mkdir(parents=True, exist_ok=True)
+        folder = tempfile.mkdtemp(prefix="holdfast-emergency-", dir=config.emergency_path)
+        chosen = replace(config, store=f"{folder}/store", encrypt=is_encrypted, audit=False, background=False)
+        return build_kit(open_store(chosen), chosen, registry, app=app)
+
+    return open_spare
+
+
+def _in_memory(config: Config) -> tuple[Store, Config]:
+    """Stand in for the store of a configuration that is switched off."""
+    _LOG.warning(
+        "checkpoints are switched off (enabled = false): nothing is durable, and %s is left alone",
+        without_secrets(config.store),
+    )
+    settled = replace(config, store="memory:", encrypt=False, encryption_key=None, encryption_key_next=None)
+    return open_store(settled), settled
 
 
 def _configured(url: str | None, config: Config | None, settings: dict[str, Any]) -> Config:
@@ -291,48 +341,6 @@ def signature_check() -> Verify:
     except ImportError as missing:
         raise _no_cryptography(missing) from missing
     return verify
-
-
-def open_witness(
-    key_file: str, logs: Sequence[VerifierKey], folder: str, *, name: str | None = None
-) -> Witness:
-    """Put a witness together.
-
-    Args:
-        key_file: where its private key is.
-        logs: public keys of the logs it signs for.
-        folder: where it remembers what it signed.
-        name: makes a new key of this name if there is no such file.
-    """
-    from holdfast.adapters.witness import WitnessFolder
-    from holdfast.application.witnessing import Witness
-
-    verify = signature_check()
-    from holdfast.adapters.crypto.signing import SigningKey
-
-    path = Path(key_file)
-    if name is not None and not path.exists():
-        SigningKey.generate(name, COSIGNATURE).save(path)
-    return Witness(SigningKey.load(path), logs, WitnessFolder(folder), verify, SystemClock())
-
-
-def witness_server(witness: Witness, address: str, *, public: bool = False) -> WitnessServer:
-    """Let a witness listen at an address."""
-    from holdfast.adapters.witness import WitnessServer
-
-    def answer(body: bytes) -> tuple[int, bytes, str]:
-        given = witness.answer(body)
-        return given.status, given.body, given.kind
-
-    return WitnessServer(address, answer, public=public)
-
-
-def witness_at(url: str) -> Callable[[bytes], Answer]:
-    """Answer the way to the witness at a URL."""
-    from holdfast.adapters.witness import post_to_witness
-    from holdfast.application.witnessing import Answer
-
-    return lambda body: Answer(*post_to_witness(url, body))
 
 
 def _no_cryptography(missing: ImportError) -> ConfigError:
@@ -362,7 +370,7 @@ class AsyncOpening:
             await self._service.close()
 
     async def _open(self) -> AsyncCheckpointService:
-        self._service = AsyncCheckpointService(await asyncio.to_thread(self._build))
+        self._service = await asyncio.to_thread(lambda: AsyncCheckpointService(self._build()))
         return self._service
 
 
@@ -374,12 +382,13 @@ def open_async(
     create: bool = True,
     registry: TypeRegistry | None = None,
     resolver: Resolver | None = None,
+    app: App | None = None,
     **settings: Any,
 ) -> AsyncOpening:
     """Open a store for coroutines: `async with open_async(url) as service`. Arguments as for `open`."""
 
     def build() -> Kit:
         chosen = _configured(url, config, settings)
-        return _open_kit(chosen, registry, resolver, read_only=read_only, create=create)
+        return _open_kit(chosen, registry, resolver, app, read_only=read_only, create=create)
 
     return AsyncOpening(build)

@@ -119,6 +119,9 @@ class FailingStore:
     def blob(self, sha256: str) -> bytes:
         return bytes(self._call("blob", sha256))
 
+    def evidence(self, workflow_id: str, sequence: int) -> Iterator[tuple[str, bytes]]:
+        return iter(self._call("evidence", workflow_id, sequence))
+
     def remove(self, workflow_id: str, removal: Removal) -> int:
         return int(self._call("remove", workflow_id, removal))
 

@@ -8,7 +8,7 @@ import threading
 import uuid
 from datetime import UTC, datetime
 
-from holdfast.adapters.system import RandomIds, SystemClock
+from holdfast.adapters.system import RandomIds, SystemClock, space_of
 
 
 def test_the_clock_tells_the_time_in_utc() -> None:
@@ -53,3 +53,13 @@ def test_a_forked_child_makes_ids_of_its_own() -> None:
     result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     first, second = result.stdout.split()
     assert first != second
+
+
+def test_the_room_on_the_disk_of_a_store_is_told_and_where_there_is_none_nothing(tmp_path) -> None:
+    space = space_of(f"file:{tmp_path}/store")
+    assert space is not None
+    total, free = space() or (0, 0)
+    assert total >= free > 0
+    gone = space_of(f"sqlite:{tmp_path}/gone/store.db")
+    assert gone is not None and gone() is None
+    assert space_of("memory:") is None and space_of("postgresql://host/db") is None

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from holdfast.adapters.memory import MemoryStore
+from holdfast.application.app import App
 from holdfast.application.kit import Kit
 from holdfast.application.service import CheckpointService
 from holdfast.bootstrap import build_kit
@@ -20,12 +21,13 @@ def make_kit(
     registry: TypeRegistry | None = None,
     clock: Clock | None = None,
     ids: IdSource | None = None,
+    app: App | None = None,
     **settings: Any,
 ) -> Kit:
     """Put a kit together whose clock moves a second per look and whose housekeeping has no thread."""
     config = Config(**{"background": False, "retain": False, **settings})
     clock = clock or FixedClock(step=timedelta(seconds=1))
-    return build_kit(store or MemoryStore(), config, registry, clock, ids or SequentialIds())
+    return build_kit(store or MemoryStore(), config, registry, clock, ids or SequentialIds(), app=app)
 
 
 def make_service(

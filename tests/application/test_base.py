@@ -81,3 +81,11 @@ def test_one_thread_at_a_time_is_in_a_slot() -> None:
     for thread in threads:
         thread.join()
     assert most == 1
+
+
+def test_the_workflows_that_were_used_last_are_named_first() -> None:
+    bases = Bases()
+    for workflow_id in ("A", "B", "C", "A"):
+        remember(bases, workflow_id, 10)
+    assert bases.recent(2) == ["A", "C"]
+    assert bases.recent(9) == ["A", "C", "B"]

@@ -168,9 +168,9 @@ def test_the_result_counts_what_was_copied_and_a_plan_tells_it_before() -> None:
     copier = make_copier(told.kit.store, MemoryStore())
     [planned] = copier.plan(["A"]).workflows
     result = copier.copy(["A"])
-    expected = Cargo(checkpoints=3, tombstones=1, events=5, keyframes=1, blobs=1, bytes=result.cargo.bytes)
+    expected = Cargo(checkpoints=3, tombstones=1, events=6, keyframes=1, blobs=1, bytes=result.cargo.bytes)
     assert result.cargo == expected
-    assert planned.cargo == Cargo(3, 1, 5, 1, 1, result.cargo.bytes - len("long " * 20))
+    assert planned.cargo == Cargo(3, 1, 6, 1, 1, result.cargo.bytes - len("long " * 20))
     assert (planned.outcome, result.workflows[0].outcome) == (Outcome.COPIED, Outcome.COPIED)
     assert result.seconds > 0
     again = copier.copy(["A"])

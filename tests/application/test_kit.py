@@ -9,8 +9,9 @@ from holdfast.application.kit import Kit
 from holdfast.bootstrap import build_kit
 from holdfast.config import Config
 
-#: What a configuration leaves open is found out where the process runs: who it is, and what is installed.
-_OF_THIS_PROCESS = {"session_id", "actor", "signing", "redactor"}
+#: What a configuration leaves open is found out where the process runs: who it is, what is installed, and
+#: what the program brings along.
+_OF_THIS_PROCESS = {"session_id", "actor", "signing", "redactor", "app"}
 
 
 def test_a_kit_built_by_hand_has_the_settings_of_a_default_configuration() -> None:

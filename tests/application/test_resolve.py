@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.application.resolve import living, resolve, uuid_of
+from holdfast.application.resolve import as_point, living, resolve, uuid_of
 from holdfast.application.service import CheckpointService
 from holdfast.domain.errors import CheckpointNotFoundError, InvalidIdError
 from holdfast.domain.ids import CheckpointID, folder_name
@@ -100,3 +100,16 @@ def test_a_uuid_written_in_full_needs_no_look_at_the_store(store: Store) -> None
     assert uuid_of(store, elsewhere) == elsewhere.lower()
     assert uuid_of(store, "W@3") == "00000000-0000-4000-8000-000000000003"
     assert uuid_of(store, resolve(store, "W@4").id) == "00000000-0000-4000-8000-000000000004"
+
+
+@pytest.mark.parametrize("name", ["W@event:3", "W@time:2026-01-11T14:30:00Z"])
+def test_a_point_is_no_checkpoint(store: Store, name: str) -> None:
+    with pytest.raises(InvalidIdError, match="a checkpoint is needed here"):
+        resolve(store, name)
+    point = as_point(name)
+    assert point is not None and point.workflow_id == "W"
+
+
+def test_a_checkpoint_is_no_point(service: CheckpointService, store: Store) -> None:
+    assert as_point("W@3") is None and as_point("W") is None
+    assert as_point(resolve(store, "W@3").id) is None

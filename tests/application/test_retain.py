@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from holdfast.application.retain import PruneResult, plan_delete, plan_prune, secure
+from holdfast.domain.errors import CheckpointCorruptError
 from holdfast.domain.retention import RetentionPolicy
 from tests.application.services import make_kit, make_service
+from tests.process.conftest import fast_folder as fast_folder
+from tests.recovery.conftest import place as place
+from tests.recovery.places import Place
 
 FEW = RetentionPolicy(retain_count=3, retain_days=0)
 
@@ -55,3 +61,26 @@ def test_deleting_the_only_checkpoint_takes_everything_with_it() -> None:
     service.create_checkpoint("W", {"text": "x" * 20_000})
     plan = plan_delete(kit, "W", 1)
     assert plan.removal.sequences == (1,) and plan.removal.groups == (1,) and len(plan.removal.blobs) == 1
+
+
+def test_what_can_be_restored_stays_where_the_newest_cannot(place: Place) -> None:
+    with place.open() as service:
+        for number in range(1, 9):
+            service.create_checkpoint("W", {"n": number})
+    place.damage_record("W", 5)
+    with place.open() as service:
+        removed = service.prune_checkpoints("W", retain_count=2, retain_days=0)
+        assert removed.removed == (1, 2, 5, 6), "the last two are kept, and the last two that can be restored"
+        result = service.recover_workflow("W")
+        assert result.state is not None and result.state.context == {"n": 4}
+
+
+def test_where_nothing_can_be_restored_nothing_goes(place: Place) -> None:
+    with place.open() as service:
+        for number in range(1, 9):
+            service.create_checkpoint("W", {"n": number})
+    place.damage_keyframe("W", 1)
+    with place.open() as service:
+        with pytest.raises(CheckpointCorruptError):
+            service.prune_checkpoints("W", retain_count=2, retain_days=0)
+        assert len(service.list_checkpoints("W")) == 8

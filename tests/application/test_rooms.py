@@ -11,7 +11,19 @@ from holdfast.application.rooms import Rooms
 from holdfast.application.service import CheckpointService
 from tests.application.services import make_kit
 
-NAMES = ["audit", "erasure", "holds", "keys", "subject_export", "subjects"]
+NAMES = [
+    "audit",
+    "erasure",
+    "holds",
+    "keys",
+    "partial_failures",
+    "quarantine",
+    "replaying",
+    "sessions",
+    "subject_export",
+    "subjects",
+    "upgrades",
+]
 
 
 def test_every_room_is_named_here() -> None:

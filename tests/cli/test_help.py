@@ -67,4 +67,4 @@ def test_shared_options_and_variables_are_documented():
 
 
 def test_the_page_has_no_section_for_a_command_that_is_gone():
-    assert set(re.findall(r"^## holdfast ([\w ]+)$", PAGE, flags=re.MULTILINE)) == set(COMMANDS)
+    assert set(re.findall(r"^## holdfast ([\w -]+)$", PAGE, flags=re.MULTILINE)) == set(COMMANDS)

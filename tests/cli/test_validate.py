@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from holdfast import bootstrap
 from holdfast.cli.exits import Exit
 from holdfast.cli.output import Output
 from holdfast.cli.validate import Verdict, check_everything
 from holdfast.testing import FailingStore
 from tests.application.services import make_kit, make_service
 from tests.cli.conftest import Run, damage_record
+from tests.cli.encrypted import encrypted_store, use_key
 
 
 def test_everything_is_checked_without_names(run: Run, store: Path):
@@ -104,3 +106,37 @@ def test_a_listing_is_read_once_however_long_it_is():
     check_everything(Output(quiet=True), make_kit(store), verdict)
     assert (verdict.valid, verdict.checkpoints) == (True, 31)
     assert store.calls["entries"] == 2
+
+
+def test_what_is_damaged_is_set_aside_if_asked_and_what_hangs_on_it_is_not(run: Run, store: Path):
+    damage_record(store, 2)
+    assert run("validate", "--store", store).exit_code == Exit.CORRUPT
+    assert not (store / "quarantine").exists()
+    result = run("validate", "--quarantine", "--store", store)
+    assert result.exit_code == Exit.CORRUPT
+    [line] = [line for line in result.out.splitlines() if line.startswith("set aside")]
+    assert "WF-1@2: the bytes are kept as" in line
+    again = run("validate", "--quarantine", "--json", "--store", store).data
+    assert len(again["quarantined"]) == 1 and again["not_set_aside"] == []
+
+
+def test_a_damaged_keyframe_is_rebuilt_if_asked_and_then_all_is_well(run: Run, tmp_path: Path):
+    place = tmp_path / "grown"
+    with bootstrap.open(str(place), retain=False, background=False) as service:
+        for n in range(80):
+            service.create_checkpoint("WF-1", {"n": n})
+    second = sorted(place.rglob("checkpoint_*.json"))[1]
+    second.write_bytes(second.read_bytes().replace(b"state", b"stale"))
+    assert "an older one was used" in run("validate", "--store", place).err
+    result = run("validate", "--quarantine", "--store", place)
+    assert result.exit_code == 0 and "rebuilt  keyframe WF-1@" in result.out
+    assert run("validate", "--deep", "--json", "--store", place).data["problems"] == []
+
+
+def test_a_wrong_key_is_no_damage_and_sets_nothing_aside(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    place = encrypted_store(run, monkeypatch, tmp_path)
+    use_key(monkeypatch, b"another key of thirty-two bytes!")
+    run("validate", "--quarantine", "--store", place)
+    assert not (place / "quarantine").exists()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,8 @@ from holdfast.domain.errors import (
     DiskFullError,
     StoreNotFoundError,
 )
-from tests.compliance.openings import open_service
+from holdfast.domain.ladder import Mode
+from tests.compliance.openings import entries, open_service
 from tests.crash.faulty_disk import Fault, FaultyDisk
 from tests.crash.simulated_machine import Machine
 from tests.crash.workload import open_on
@@ -99,3 +102,40 @@ def test_a_checkpoint_whose_bytes_are_wrong_is_never_loaded_and_the_one_before_i
         with pytest.raises(CheckpointCorruptError):
             service.restore_checkpoint("WF-1@3")
         assert service.restore_checkpoint("WF-1@2").context["mark"] == "value-1"
+
+
+def test_that_a_disk_gets_full_is_in_the_trail_before_it_is(tmp_path):
+    url, free = f"{tmp_path}/store", iter([900_000, 600_000, 400_000, *[20_000] * 100])
+    service = open_service(url)
+    engine = service._engine
+    engine.kit = replace(engine.kit, space=lambda: (10_000_000, next(free)))
+    engine.begin()
+    state = {"log": [""]}
+    for _ in range(30):
+        state["log"] = [secrets.token_hex(500) for _ in range(20)]
+        assert service.create_checkpoint("WF-1", state).durable
+    service.close()
+    warned = [entry for entry in entries(url) if entry["type"] == "STORE_DEGRADED"]
+    assert [entry["data"]["reason"] for entry in warned] == ["low_space"]
+    assert warned[0]["data"]["free_bytes"] == 400_000
+
+
+def test_a_disk_that_is_full_is_told_in_the_trail_and_so_is_its_end():
+    fault = Fault("ENOSPC", 0, persistent=True, gone=True)
+    store = open_on(FaultyDisk(Machine(), fault))
+    config = Config(session="s-1", background=False, retain=False, on_fault="degrade")
+    service = CheckpointService(build_kit(store, config))
+    service.create_checkpoint("WF-1", {"n": 0})
+    fault.gone = False
+    receipts = [service.create_checkpoint("WF-1", {"n": n, "filler": "x" * 100}) for n in range(1, 50)]
+    assert not receipts[-1].durable
+    fault.gone = True
+    for _ in range(8):
+        service.flush()
+    assert service.health().mode is Mode.FULL
+    told = [event for event in service.audit.query_events() if event.type == "STORE_DEGRADED"]
+    assert len(told) >= 2
+    state = service.load_latest("WF-1")
+    assert state is not None and state.context["n"] == 49
+    assert service.audit.verify(payloads=True).faults == ()
+    service.close()

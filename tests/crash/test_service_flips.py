@@ -26,7 +26,10 @@ States = dict[str, Any]
 
 
 def service_on(machine: Machine, *, read_only: bool = False) -> CheckpointService:
-    store = open_on(SimulatedDisk(machine), read_only=read_only)
+    disk = SimulatedDisk(machine)
+    # The blob is read through a map, the other files are not.
+    disk.map_bytes = 1200
+    store = open_on(disk, read_only=read_only)
     config = Config(background=False, blob_threshold_bytes=1024)
     return CheckpointService(build_kit(store, config, clock=FixedClock(), ids=SequentialIds()))
 

@@ -67,7 +67,7 @@ def keys_of(entries: Sequence[AuditEntry]) -> list[Key]:
 def chain_problems(store: FilesystemStore, seen: Told) -> Iterator[str]:
     """Chains hold, and every entry is a leaf once and where it is said to be."""
     for name, lines in seen.trails.items():
-        report = verify_session(lines, name, store.payload)
+        report = verify_session(lines, name, lambda name, seq: seen.payloads[name, seq])
         yield from (f"{name}: {fault}" for fault in report.faults)
         if report.head != store.trail_head(name):
             yield f"{name}: head is {store.trail_head(name)}, the trail ends with {report.head}"

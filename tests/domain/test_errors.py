@@ -63,7 +63,13 @@ def test_wrong_arguments_are_value_errors_too(kind):
 
 
 @pytest.mark.parametrize(
-    "kind", [errors.StoreDamageWarning, errors.StateSizeWarning, errors.PromiseBrokenWarning]
+    "kind",
+    [
+        errors.StoreDamageWarning,
+        errors.EventsSkippedWarning,
+        errors.StateSizeWarning,
+        errors.PromiseBrokenWarning,
+    ],
 )
 def test_warnings_are_shown_to_users(kind):
     assert issubclass(kind, UserWarning)

@@ -18,6 +18,7 @@ from holdfast.domain.ids import (
     parse_ref,
     shard,
 )
+from holdfast.domain.time import timestamp_text
 
 UUID_TEXT = "550e8400-e29b-41d4-a716-446655440000"
 
@@ -40,6 +41,10 @@ SELECTORS = st.one_of(
     st.tuples(st.just("latest") | COUNTS.map(str), COUNTS).map(lambda pair: f"{pair[0]}~{pair[1]}"),
     COUNTS.map(lambda phase: f"phase:{phase}"),
     IDS.map(lambda stage: f"stage:{stage}"),
+    COUNTS.map(lambda event: f"event:{event}"),
+    st.datetimes(min_value=datetime(1000, 1, 1)).map(
+        lambda moment: f"time:{timestamp_text(moment.replace(tzinfo=UTC))}"
+    ),
 )
 
 
@@ -58,6 +63,13 @@ def test_a_checkpoint_id_reads_as_workflow_and_sequence():
         ("WF@phase:2", CheckpointRef("WF", phase=2)),
         ("WF@stage:deep research", CheckpointRef("WF", stage="deep research")),
         ("WF@stage:a@b", CheckpointRef("WF", stage="a@b")),
+        ("WF@event:123", CheckpointRef("WF", event=123)),
+        ("me@example.org@event:0", CheckpointRef("me@example.org", event=0)),
+        (
+            "WF@time:2026-01-11T14:30:00.500000Z",
+            CheckpointRef("WF", moment=datetime(2026, 1, 11, 14, 30, 0, 500_000, tzinfo=UTC)),
+        ),
+        ("WF@event:x", CheckpointRef("WF@event:x", bare=True)),
         ("WF-2026-001", CheckpointRef("WF-2026-001", bare=True)),
         ("me@example.org", CheckpointRef("me@example.org", bare=True)),
         ("me@example.org@7", CheckpointRef("me@example.org", sequence=7)),
@@ -89,7 +101,45 @@ def test_padded_numbers_are_read_as_file_names_show_them():
     assert str(parse_ref("WF@000042~01")) == "WF@42~1"
 
 
-@pytest.mark.parametrize("text", ["", "@latest", "@42", " WF@42", "WF\n@42", "WF@stage: x", "x" * 256])
+@pytest.mark.parametrize(
+    "text", ["2026-01-11T14:30:00Z", "2026-01-11T15:30:00+01:00", "20260111T143000Z", "2026-01-11T14:30Z"]
+)
+def test_a_moment_may_be_written_in_any_way_that_names_its_zone(text):
+    ref = parse_ref(f"WF@time:{text}")
+    assert ref.is_point
+    assert str(ref) == "WF@time:2026-01-11T14:30:00.000000Z"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2026-01-11T14:30:00", "2026-01-11", "noon", "9999-12-31T23:59:59-01:00", "0001-01-01T00:00:00+02:00"],
+)
+def test_a_moment_without_its_zone_or_none_at_all_is_refused(text):
+    with pytest.raises(InvalidIdError) as refused:
+        parse_ref(f"WF@time:{text}")
+    assert text[:10] in refused.value.place and "2026-01-11T14:30:00Z" in refused.value.hint
+
+
+def test_a_checkpoint_is_no_point():
+    assert not any(
+        parse_ref(text).is_point for text in ("WF", "WF@1", "WF@latest", "WF@phase:1", "WF@stage:x")
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "@latest",
+        "@42",
+        "@event:1",
+        "@time:2026-01-11T14:30:00Z",
+        " WF@42",
+        "WF\n@42",
+        "WF@stage: x",
+        "x" * 256,
+    ],
+)
 def test_a_reference_without_a_legal_id_is_refused(text):
     with pytest.raises(InvalidIdError):
         parse_ref(text)
@@ -99,7 +149,7 @@ def test_a_reference_without_a_legal_id_is_refused(text):
 @example("WF@stage:x", "7")
 def test_any_reference_with_a_selector_round_trips(workflow_id, selector):
     # A stage name that itself ends in a selector is read as one: the last "@" counts.
-    assume(not re.search(r"@(latest|\d+|phase:\d+|stage:.+)(~\d+)?$", selector, re.DOTALL))
+    assume(not re.search(r"@(latest|\d+|phase:\d+|stage:.+|event:\d+|time:.+)(~\d+)?$", selector, re.DOTALL))
     text = f"{workflow_id}@{selector}"
     ref = parse_ref(text)
     assert ref.workflow_id == workflow_id

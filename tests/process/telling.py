@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from holdfast.domain.audit_entry import AuditEntry
@@ -13,7 +14,7 @@ from holdfast.domain.audit_type import AuditType
 from holdfast.domain.payload import encode_payload
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head, Removal
 from holdfast.domain.trail import decode_entry
-from holdfast.domain.trail_check import verify_session
+from holdfast.domain.trail_check import PayloadReader, verify_session
 from holdfast.ports import Store
 
 MOMENT = datetime(2026, 1, 11, tzinfo=UTC)
@@ -67,10 +68,25 @@ def erasure(workflow_id: str, seq: int) -> Commit:
     return Commit(NO_WORKFLOW, Head(), audit=(told,), erased=((session_of(workflow_id), seq),))
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A trail as one reading of the store gave it."""
+
+    lines: list[bytes]
+    entries: list[AuditEntry]
+
+
 def check_trails(store: Store) -> list[str]:
     """Violations: of chains, of the order of leaves, and of entries that came without their commit."""
-    found = [problem for session_id in store.sessions() for problem in _check_session(store, session_id)]
-    return [*found, *_check_tree(store), *_check_told(store)]
+    trails: dict[str, Told] = {}
+    found: list[str] = []
+    for session_id in store.sessions():
+        lines = list(store.trail(session_id))
+        read_payload = cache(store.payload)
+        found += _check_chain(store, session_id, lines, read_payload)
+        trails[session_id] = Told(lines, [decode_entry(line, None) for line in lines])
+        found += _check_payloads(session_id, trails[session_id].entries, read_payload)
+    return [*found, *_check_tree(store, trails), *_check_told(store, trails)]
 
 
 def erased_marks(store: Store) -> list[bytes]:
@@ -92,33 +108,36 @@ def _erased(entries: Iterable[AuditEntry]) -> list[int]:
     return [int(entry.facts["erased_seq"]) for entry in entries if entry.type == AuditType.DATA_ERASED]
 
 
-def _check_session(store: Store, session_id: str) -> Iterator[str]:
-    report = verify_session(store.trail(session_id), session_id, store.payload)
+def _check_chain(
+    store: Store, session_id: str, lines: list[bytes], read_payload: PayloadReader
+) -> Iterator[str]:
+    report = verify_session(lines, session_id, read_payload)
     yield from (f"{session_id}: {fault}" for fault in report.faults)
     if report.head != store.trail_head(session_id):
         yield f"{session_id}: ends with {report.head.seq}, its head is {store.trail_head(session_id).seq}"
-    entries = list(_entries(store, session_id))
-    erased = _erased(entries)
+
+
+def _check_payloads(session_id: str, entries: list[AuditEntry], read_payload: PayloadReader) -> Iterator[str]:
+    erased = set(_erased(entries))
     for entry in entries:
-        if entry.payload and (store.payload(session_id, entry.seq) is None) != (entry.seq in erased):
+        if entry.payload and (read_payload(session_id, entry.seq) is None) != (entry.seq in erased):
             yield f"{session_id}: the payload of {entry.seq} is lost, or was erased and is back"
 
 
-def _check_tree(store: Store) -> Iterator[str]:
+def _check_tree(store: Store, trails: Mapping[str, Told]) -> Iterator[str]:
     leaves, waiting = list(store.leaves()), list(store.waiting())
-    lines = {name: list(store.trail(name)) for name in store.sessions()}
-    told = Counter(line for trail in lines.values() for line in trail)
+    told = Counter(line for trail in trails.values() for line in trail.lines)
     if Counter([*leaves, *waiting]) != told:
         yield f"{len(leaves)} leaves and {len(waiting)} that wait are not the {told.total()} entries"
         return
-    for name, trail in lines.items():
-        for seq, line in enumerate(trail, start=1):
+    for name, trail in trails.items():
+        for seq, line in enumerate(trail.lines, start=1):
             place = store.place(name, seq)
             if place is not None and leaves[place : place + 1] != [line]:
                 yield f"{name}: entry {seq} is not where it is said to be"
 
 
-def _check_told(store: Store) -> Iterator[str]:
+def _check_told(store: Store, trails: Mapping[str, Told]) -> Iterator[str]:
     """Checkpoints and entries are there together: else half a commit is."""
     there = {
         (workflow_id, entry.sequence, entry.checksum)
@@ -128,7 +147,7 @@ def _check_told(store: Store) -> Iterator[str]:
     for name in (SHARED, *map(session_of, store.workflows())):
         told = [
             (entry.workflow_id, entry.facts["cp_seq"], entry.facts["checksum"])
-            for entry in _entries(store, name)
+            for entry in (trails[name].entries if name in trails else ())
             if entry.type == AuditType.CHECKPOINT_CREATED
         ]
         wanted = {key for key in there if name in (SHARED, session_of(key[0]))}

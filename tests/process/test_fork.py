@@ -18,7 +18,7 @@ def test_hazard_05_child_and_parent_both_commit(closes: bool, fast_folder: Path)
 def test_hazard_05_forks_while_threads_of_the_parent_commit(fast_folder: Path, campaign: bool) -> None:
     forks = 500 if campaign else 40
     root = str(fast_folder / "store")
-    violations = run("forking", "while_committing", is_measured=False, root=root, forks=forks)
+    violations = run("forking", "while_committing", root=root, forks=forks)
     keep("fork", "while threads commit", {"forks": forks}, violations)
     assert violations == []
 
@@ -30,6 +30,6 @@ def test_hazard_05_an_idle_child_does_not_keep_a_dead_parents_locks(fast_folder:
 def test_hazard_05_forks_while_the_service_commits(fast_folder: Path, campaign: bool) -> None:
     forks = 200 if campaign else 25
     root = str(fast_folder / "store")
-    violations = run("stating", "forked", is_measured=False, root=root, forks=forks)
+    violations = run("stating", "forked", root=root, forks=forks)
     keep("fork", "through the service", {"forks": forks}, violations)
     assert violations == []

@@ -86,7 +86,8 @@ def test_states_acknowledged_by_a_killed_service_come_back_equal(fast_folder: Pa
 def test_the_harness_notices_a_writer_that_lies(lie: dict[str, Any], fast_folder: Path) -> None:
     """The negative control: with the promise broken on purpose the same loop must find it."""
     folder = str(fast_folder)
-    result = run("children", "kill", seed=7, rounds=60, rounds_per_store=10, folder=folder, plan=lie)
+    # It ends with the first that is found; a kill seldom comes at the right moment on a busy machine.
+    result = run("children", "kill", seed=7, rounds=600, rounds_per_store=10, folder=folder, plan=lie)
     keep("kill", f"control: {lie}", {"kills": result["kills"], "found": len(result["violations"])}, [])
     assert result["violations"] != []
     assert not any("ended by itself" in violation for violation in result["violations"])

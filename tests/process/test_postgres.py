@@ -219,7 +219,7 @@ def test_without_keys_the_harness_goes_red() -> None:
 
 def test_forks_while_threads_commit(campaign: bool) -> None:
     forks = 300 if campaign else 15
-    result = run("postgres_children", "fork", is_measured=False, url=server.url(**PATIENT), forks=forks)
+    result = run("postgres_children", "fork", url=server.url(**PATIENT), forks=forks)
     told("forks", result, kills="forks")
     assert result["violations"] == []
 

@@ -65,7 +65,8 @@ def test_the_harness_notices_a_trail_that_is_not_told_in_the_same_commit(
 ) -> None:
     """The negative control of the trails: done first and told afterwards must be found out, too."""
     lie = {**plan, "tells_apart": True}
-    options = {"folder": str(fast_folder), "rounds": 60, "rounds_per_store": 1, "seed": 7}
+    # It ends with the first that is found; a kill seldom comes between two commits on a busy machine.
+    options = {"folder": str(fast_folder), "rounds": 600, "rounds_per_store": 1, "seed": 7}
     result = run("sqlite_children", "kill", plan=lie, **options)
     keep("sqlite", label(plan, "kill, control of trails"), {"found": len(result["violations"])}, [])
     assert any("half a commit" in violation for violation in result["violations"])
@@ -127,7 +128,7 @@ def test_forks_while_threads_of_the_parent_commit(
 ) -> None:
     forks = 500 if campaign else 15
     path = str(fast_folder / "store.db")
-    violations = run("sqlite_children", "forks", is_measured=False, path=path, forks=forks, plan=plan)
+    violations = run("sqlite_children", "forks", path=path, forks=forks, plan=plan)
     keep("sqlite", label(plan, "forks"), {"forks": forks}, violations)
     assert violations == []
 

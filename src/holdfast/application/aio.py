@@ -7,7 +7,6 @@ once for everything that became durable together. Reads run in a small executor 
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,13 +15,14 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Literal, ParamSpec, TypeVar, Unpack, overload
 
+from holdfast.application.async_recovery_calls import AsyncRecoveryCalls
 from holdfast.application.commands import AppendEvent, CheckpointName, CheckpointOptions, State
 from holdfast.application.commit_queue import OnDone, Ticket
 from holdfast.application.engine import Engine
 from holdfast.application.kit import Kit
 from holdfast.application.retain import PruneResult
 from holdfast.application.rooms import Rooms
-from holdfast.application.service import decision_data
+from holdfast.application.service import HandlerService, decision_data
 from holdfast.application.validate import ValidationResult
 from holdfast.domain.checkpoint import Checkpoint, CheckpointMeta
 from holdfast.domain.delta import Operation
@@ -70,7 +70,7 @@ class Landing:
                 future.set_exception(ticket.error)
 
 
-class AsyncCheckpointService(Rooms):
+class AsyncCheckpointService(AsyncRecoveryCalls, Rooms):
     """Checkpoints, events and their upkeep over one store, for one event loop at a time.
 
     Names of checkpoints, arguments, answers and errors are those of CheckpointService. A call that is
@@ -79,6 +79,8 @@ class AsyncCheckpointService(Rooms):
 
     def __init__(self, kit: Kit) -> None:
         self._engine = Engine(kit)
+        self._engine.open_face = lambda: HandlerService(self._engine)
+        self._engine.start_up()
         self._executor = ThreadPoolExecutor(_READERS_MAX, thread_name_prefix="holdfast-read")
         self._landing: Landing | None = None
 
@@ -121,7 +123,7 @@ class AsyncCheckpointService(Rooms):
 
     async def restore_checkpoint(self, checkpoint_id: CheckpointName) -> WorkflowState:
         """Give back the state of a checkpoint, every byte of it verified."""
-        return await self._run(self._engine.reader.restore, checkpoint_id)
+        return await self._run(self._engine.travel.state_at, checkpoint_id)
 
     async def load_latest(self, workflow_id: str) -> WorkflowState | None:
         """Give back the newest state of a workflow, or None if it has no checkpoint."""
@@ -160,7 +162,7 @@ class AsyncCheckpointService(Rooms):
 
     async def diff_checkpoints(self, a: CheckpointName, b: CheckpointName) -> list[Operation]:
         """Tell what turns the state of checkpoint `a` into that of `b`, as operations."""
-        return await self._run(self._engine.reader.difference, a, b)
+        return await self._run(self._engine.travel.difference, a, b)
 
     async def fork_workflow(self, checkpoint_id: CheckpointName, new_workflow_id: str) -> CheckpointID:
         """Start a new workflow from the state of a checkpoint; answer its first checkpoint."""
@@ -238,6 +240,10 @@ class AsyncCheckpointService(Rooms):
     ) -> Event:
         """Record a decision; recovery appends it to the state's `decisions`."""
         told = decision_data(description, rationale, confidence, data)
+        if self._engine.kit.batch_decisions:
+            check_workflow_id(workflow_id)
+            await self._warm(workflow_id, is_head_enough=True)
+            return self._engine.batch.append(AppendEvent(workflow_id, DECISION_EVENT, told, agent_id))
         return await self.append_event(workflow_id, DECISION_EVENT, told, agent_id=agent_id)
 
     async def update_agent_state(self, workflow_id: str, agent_id: str, state: Mapping[str, Any]) -> Event:
@@ -320,11 +326,3 @@ class AsyncCheckpointService(Rooms):
         if not self._engine.kit.background and self._engine.housekeeper.has_work:
             await self._run(self._engine.housekeeper.run)
         return answer
-
-    async def _run(
-        self, function: Callable[_Given, _Answer], *args: _Given.args, **kwargs: _Given.kwargs
-    ) -> _Answer:
-        """Call something that reads or waits in a thread, with the caller's context variables."""
-        context = contextvars.copy_context()
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._executor, lambda: context.run(function, *args, **kwargs))

@@ -49,9 +49,12 @@ _TYPES: dict[Topic, tuple[AuditType, ...]] = {
     Topic.RECOVERIES: (
         AuditType.WORKFLOW_RECOVERED,
         AuditType.WORKFLOW_FORKED,
+        AuditType.SESSION_HANDED_OFF,
         AuditType.SESSION_RESUMED,
         AuditType.STATE_RESTORED,
         AuditType.CHECKPOINT_QUARANTINED,
+        AuditType.QUARANTINE_RELEASED,
+        AuditType.QUARANTINE_DROPPED,
         AuditType.SCHEMA_MIGRATED,
     ),
     Topic.PRUNES: (AuditType.CHECKPOINTS_PRUNED, AuditType.PAYLOADS_PRUNED),

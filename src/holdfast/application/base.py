@@ -54,8 +54,8 @@ class Base:
 
     @property
     def sound(self) -> bool:
-        """False once a commit that this was made from has failed."""
-        return self.lineage.failure is None
+        """False once a commit that this was made from has failed, or ended up elsewhere than was thought."""
+        return self.lineage.failure is None and not self.lineage.is_moved
 
 
 class Slot:
@@ -108,6 +108,11 @@ class Bases:
             slot = self._slots.get(workflow_id)
             base = slot.base if slot is not None else None
             return base is not None and base.sound and (is_head_enough or not base.is_stub)
+
+    def recent(self, limit: int) -> list[str]:
+        """Name the workflows that were used last, the last one first."""
+        with self._mutex:
+            return list(islice(reversed(self._slots), limit))
 
     def put_back(self, slot: Slot) -> None:
         """Account for a slot after use; called by leaving it."""

@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 
 from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES, CheckpointType
 from holdfast.domain.ids import CheckpointID
+from holdfast.domain.plain import Plain
 from holdfast.domain.state import WorkflowState
 
 State = WorkflowState | Mapping[str, Any]
@@ -43,6 +44,19 @@ class CheckpointOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
+class Migrated:
+    """Where the state of a migrated checkpoint comes from: version, status, and what led to that."""
+
+    schema_version: str
+    #: Last event that the state knows of: what came after it is still to be replayed.
+    event_seq: int
+    status: str = "active"
+    retry_count: int = 0
+    #: Particulars of the event that gave it its status, as a plain tree.
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class CreateCheckpoint:
     """Record the state of a workflow."""
 
@@ -53,8 +67,8 @@ class CreateCheckpoint:
     phase: int | None = None
     stage_id: str | None = None
     agent_id: str | None = None
-    stage_state: Mapping[str, Any] | None = None
-    agent_state: Mapping[str, Any] | None = None
+    stage_state: Mapping[str, Any] | Plain | None = None
+    agent_state: Mapping[str, Any] | Plain | None = None
     session_id: str | None = None
     agent_version: str | None = None
     resume_handler: str | None = None
@@ -67,6 +81,10 @@ class CreateCheckpoint:
     append_only: frozenset[str] = frozenset()
     #: Checkpoint that a fork starts from: `wf`, `seq` and `checksum`.
     forked_from: Mapping[str, Any] | None = None
+    #: Version of the state's shape; None: that of the program.
+    schema_version: str | None = None
+    #: What the checkpoint that it replaces was migrated from, and how that one stood.
+    migrated: Migrated | None = None
 
 
 @dataclass(frozen=True, slots=True)

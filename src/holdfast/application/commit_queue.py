@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Protocol
 
 from holdfast.domain.errors import (
     CheckpointConflictError,
@@ -30,16 +30,29 @@ CommitGroup = Callable[[Sequence[Commit]], list[Exception | None]]
 class Lineage:
     """What commits prepared one on top of the other share: when one fails, so do those after it."""
 
-    __slots__ = ("failure",)
+    __slots__ = ("failure", "is_moved")
 
     def __init__(self) -> None:
         self.failure: Exception | None = None
+        #: What waited was written elsewhere than was thought: those after it have to be made again.
+        self.is_moved = False
 
 
 class Ticket:
     """One commit on its way: done, and failed if there is an error."""
 
-    __slots__ = ("commit", "done", "error", "lineage", "on_done", "result", "waiters")
+    __slots__ = (
+        "commit",
+        "done",
+        "error",
+        "following",
+        "intent",
+        "is_held",
+        "lineage",
+        "on_done",
+        "result",
+        "waiters",
+    )
 
     def __init__(
         self, commit: Commit, lineage: Lineage, result: Any = None, on_done: OnDone | None = None
@@ -51,6 +64,11 @@ class Ticket:
         self.on_done = on_done
         self.done = False
         self.error: Exception | None = None
+        #: What it was made from, and what the next one builds on: for whoever has to make it again.
+        self.intent: Any = None
+        self.following: Any = None
+        #: Whether it waits in memory for a store that can be written again.
+        self.is_held = False
         #: One held lock per thread that waits; releasing it means: look again.
         self.waiters: list[threading.Lock] = []
 
@@ -61,8 +79,27 @@ class Ticket:
             waiter.release()
 
 
+class Shelter(Protocol):
+    """Takes commits in that cannot be made durable; called in the leader's thread."""
+
+    def concerns(self, tickets: Sequence[Ticket]) -> bool:
+        """Tell whether these go through the shelter, because something waits there already."""
+
+    def commit(self, tickets: Sequence[Ticket]) -> list[Exception | None]:
+        """Make durable or take in; answer one outcome each."""
+
+    def take_in(self, tickets: Sequence[Ticket], problem: Exception) -> list[Exception | None] | None:
+        """Take in what a store failed to make durable; None if that is none of its business."""
+
+    def delays(self, ticket: Ticket) -> bool:
+        """Tell whether the shelter calls the ticket's `on_done` itself, later."""
+
+
 class CommitQueue:
     """Commits in the order they were prepared in, made durable group by group."""
+
+    #: None: what cannot be made durable fails.
+    shelter: Shelter | None = None
 
     def __init__(self, commit_group: CommitGroup, on_refused: OnRefused | None = None) -> None:
         self._commit_group = commit_group
@@ -170,11 +207,18 @@ class CommitQueue:
                 ticket.error = _on_top_of(ticket.lineage.failure, ticket.commit.workflow_id)
         if not sound:
             return
+        shelter = self.shelter
         try:
-            outcomes = self._commit_group([ticket.commit for ticket in sound])
+            if shelter is not None and shelter.concerns(sound):
+                outcomes = shelter.commit(sound)
+            else:
+                outcomes = self._commit_group([ticket.commit for ticket in sound])
         except Exception as problem:
-            self._fail_all(sound, problem)
-            return
+            taken_in = shelter.take_in(sound, problem) if shelter is not None else None
+            if taken_in is None:
+                self._fail_all(sound, problem)
+                return
+            outcomes = taken_in
         for ticket, outcome in zip(sound, outcomes, strict=True):
             if outcome is not None:
                 ticket.error = outcome
@@ -186,7 +230,7 @@ class CommitQueue:
         """Give each caller an error of its own: one object raised in many threads mixes tracebacks."""
         for ticket in group:
             if ticket.error is None:
-                ticket.error = _copy(problem)
+                ticket.error = own_copy(problem)
                 ticket.lineage.failure = ticket.lineage.failure or problem
 
     def _finish(self, group: list[Ticket]) -> None:
@@ -196,9 +240,15 @@ class CommitQueue:
             self._leading = False
             self._hand_over()
         for ticket in group:
+            if ticket.error is None and not ticket.is_held:
+                # The caller's own objects are behind it.
+                ticket.intent = ticket.following = None
             ticket.wake()
-            if ticket.on_done is not None:
+            if ticket.on_done is not None and not self._is_delayed(ticket):
                 ticket.on_done(ticket)
+
+    def _is_delayed(self, ticket: Ticket) -> bool:
+        return ticket.is_held and self.shelter is not None and self.shelter.delays(ticket)
 
     def _hand_over(self) -> None:
         """Wake somebody to lead what was queued meanwhile; the mutex is held."""
@@ -234,7 +284,7 @@ def _nobody_listens(_: Ticket) -> None:
 def _on_top_of(failure: Exception, workflow_id: str) -> Exception:
     if isinstance(failure, LeaseHeldError | LeaseLostError):
         # True of the workflow, and so of every commit to it.
-        return _copy(failure)
+        return own_copy(failure)
     kind = CheckpointConflictError if isinstance(failure, CheckpointConflictError) else CheckpointWriteError
     error = kind(
         "an earlier commit of the workflow failed, and this one was made on top of it",
@@ -245,7 +295,8 @@ def _on_top_of(failure: Exception, workflow_id: str) -> Exception:
     return error
 
 
-def _copy(problem: Exception) -> Exception:
+def own_copy(problem: Exception) -> Exception:
+    """Give a caller an error of its own."""
     if isinstance(problem, CheckpointError):
         twin: Exception = type(problem)(problem.message, place=problem.place, hint=problem.hint)
     else:

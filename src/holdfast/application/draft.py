@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
 
 from holdfast.application.base import Base
-from holdfast.application.commands import CreateCheckpoint
+from holdfast.application.commands import CreateCheckpoint, Migrated
 from holdfast.application.keyframes import Caption, build_keyframe
 from holdfast.application.kit import Kit
 from holdfast.application.records import Body, build, change_body, full_body
 from holdfast.application.sealing import sealer_for, write_event
 from holdfast.application.snapshot import Snapshot
-from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES, SCHEMA_VERSION
+from holdfast.domain.checkpoint import (
+    DEFAULT_MAX_RETRIES,
+    SCHEMA_VERSION,
+    STATUS_EVENT,
+    CheckpointStatus,
+)
 from holdfast.domain.delta import Operation
 from holdfast.domain.errors import CheckpointConflictError
 from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.keyframe import delta_weight, needs_keyframe
 from holdfast.domain.lift import lift, lift_ops
-from holdfast.domain.record import Commit, Entry, EventRecord, Head, Keyframe, Record
+from holdfast.domain.record import Commit, Entry, EventRecord, Keyframe, Record, Transition
 from holdfast.domain.value import value
 
 CREATED_EVENT = "CHECKPOINT_CREATED"
@@ -31,13 +38,20 @@ class Subject:
     command: CreateCheckpoint
     stage_state: bytes | None
     agent_state: bytes | None
+    #: Version of the state's shape.
+    schema: str = SCHEMA_VERSION
+    #: What a checkpoint that waited was promised: its UUID and its time.
+    uuid: str = ""
+    taken_at: datetime | None = None
+    #: Last event that the state knows of; None: all before the checkpoint's own.
+    as_of: int | None = None
 
     @property
     def fingerprint(self) -> tuple[object, ...]:
         """Tell whether a checkpoint of an unchanged state would say anything new."""
         asked = self.command
         scope = (asked.type.value, asked.stage_id, asked.agent_id)
-        return (*scope, self.stage_state, self.agent_state, asked.resume_handler)
+        return (*scope, self.stage_state, self.agent_state, asked.resume_handler, self.schema)
 
     @property
     def size(self) -> int:
@@ -65,12 +79,13 @@ class Drafting:
         self._base = base
         self._snapshot = snapshot
         self._size = size_bytes
-        self._now = kit.clock.now()
-        self._uuid = kit.ids.new()
+        self._now = subject.taken_at or kit.clock.now()
+        self._uuid = subject.uuid or kit.ids.new()
         self._sequence = base.head.sequence + 1
         self._sealer = sealer_for(kit.vault, subject.command.workflow_id)
         self._seal = self._sealer.blob if self._sealer else None
         self._event = self._created_event()
+        self._as_of = self._event.seq if subject.as_of is None else subject.as_of
         self._timestamp = self._event.timestamp
 
     def change(self, ops: Sequence[Operation]) -> Draft:
@@ -135,11 +150,11 @@ class Drafting:
             "forked_from": self._asked.forked_from,
             "parent_id": asked.parent_uuid,
             "base": base_sequence,
-            "schema": SCHEMA_VERSION,
+            "schema": self._subject.schema,
             "phase": self._asked.phase,
             "size": self._size,
             "events": _unless(1, self._event.seq - base.checkpoint_event_seq),
-            "event_seq": self._event.seq,
+            "event_seq": self._as_of,
             "handler": asked.resume_handler,
             "max_retries": _unless(DEFAULT_MAX_RETRIES, asked.max_retries),
             "deps": list(asked.dependent_uuids) or None,
@@ -165,7 +180,8 @@ class Drafting:
             session=self._asked.session_id,
             phase=self._asked.phase,
             blobs=blobs,
-            event_seq=self._event.seq,
+            event_seq=self._as_of,
+            schema=self._subject.schema,
         )
 
     def _created_event(self) -> EventRecord:
@@ -193,12 +209,31 @@ class Drafting:
             events_since_prev=self._event.seq - self._base.checkpoint_event_seq,
             size_bytes=self._size,
             key_id=self._sealer.key_id if self._sealer else "",
+            schema=self._subject.schema,
         )
 
     def _commit(self, record: Record, keyframe: Keyframe | None, blobs: dict[str, bytes]) -> Commit:
         workflow_id, head = self._asked.workflow_id, self._base.head
         guard = self._sealer.guard if self._sealer else {}
-        return Commit(workflow_id, head, record, keyframe, (self._event,), blobs=blobs, expected_files=guard)
+        events = (self._event,)
+        commit = Commit(workflow_id, head, record, keyframe, events, blobs=blobs, expected_files=guard)
+        return commit if self._asked.migrated is None else self._standing(commit, self._asked.migrated)
+
+    def _standing(self, commit: Commit, before: Migrated) -> Commit:
+        """Let a migrated checkpoint stand as the one that it replaces did."""
+        if before.status == CheckpointStatus.ACTIVE and not before.retry_count:
+            return commit
+        event = Event(
+            seq=self._event.seq + 1,
+            timestamp=self._now,
+            type=STATUS_EVENT,
+            workflow_id=self._asked.workflow_id,
+            cp_seq=self._sequence,
+            data={**before.data, "status": before.status, "retry_count": before.retry_count, "pinned": False},
+        )
+        told = write_event(self._sealer, event, self._event.hash)
+        moved = Transition(self._sequence, before.status, before.retry_count)
+        return replace(commit, events=(self._event, told), transitions=(moved,))
 
     def _draft(
         self, commit: Commit, group: int, keyframe_bytes: int, weight: int, due: Caption | None = None
@@ -216,7 +251,7 @@ class Drafting:
             agent_id=asked.agent_id,
         )
         base = Base(
-            head=Head(self._sequence, checksum, self._event.seq, self._event.hash),
+            head=commit.head,
             lineage=self._base.lineage,
             snapshot=self._snapshot,
             size_bytes=self._size,
@@ -225,7 +260,7 @@ class Drafting:
             group=group,
             keyframe_bytes=keyframe_bytes,
             weight=weight,
-            checkpoint_event_seq=self._event.seq,
+            checkpoint_event_seq=self._as_of,
             warned_bytes=self._base.warned_bytes,
             key_id=self._sealer.key_id if self._sealer else "",
         )

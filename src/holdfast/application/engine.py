@@ -7,27 +7,40 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
 from holdfast.application.audit_log import AuditLog
+from holdfast.application.batching import Batch
 from holdfast.application.commands import CheckpointName, CheckpointOptions, CreateCheckpoint, State
 from holdfast.application.commit_queue import CommitQueue, Ticket
 from holdfast.application.erasing import Eraser
 from holdfast.application.fork_gate import GATE
+from holdfast.application.health import Health
 from holdfast.application.holding import Holds
 from holdfast.application.housekeeping import Housekeeper
+from holdfast.application.incomplete import StartUp, start_up
 from holdfast.application.kit import Kit
 from holdfast.application.log_keeping import LogKeeper
+from holdfast.application.partial_failure import PartialFailures
+from holdfast.application.quarantining import Quarantine
 from holdfast.application.reading import Reader
+from holdfast.application.recovering import Recovery
+from holdfast.application.recovery_files import LATEST_MAX
 from holdfast.application.redacting import LOGS
 from holdfast.application.resolve import resolve, uuid_of
+from holdfast.application.resuming import Resumption
 from holdfast.application.retain import PruneResult, plan_delete, plan_prune, secure
+from holdfast.application.safety import Safety
+from holdfast.application.space import SpaceWatch
 from holdfast.application.subject_export import SubjectExporter
 from holdfast.application.subjects import Subjects
 from holdfast.application.trailing import Trail
+from holdfast.application.travelling import TimeTravel
+from holdfast.application.upgrading import Upgrading
 from holdfast.application.validate import ValidationResult, validate
+from holdfast.application.working_sessions import WorkingSessions
 from holdfast.application.writer import Writer
 from holdfast.domain.audit_type import AuditType, Outcome
 from holdfast.domain.checkpoint import CheckpointType, Scope
@@ -38,7 +51,7 @@ from holdfast.domain.errors import (
     StoreClosedError,
 )
 from holdfast.domain.ids import check_id, check_workflow_id
-from holdfast.domain.plain import Plain
+from holdfast.domain.recovery import RecoveryMode, RecoveryResult
 from holdfast.domain.retention import RetentionPolicy
 from holdfast.domain.state import WorkflowState, as_state
 
@@ -52,6 +65,8 @@ class Engine:
         self.kit = kit
         #: The first commit nobody waited for that failed since the last flush.
         self.failure: Exception | None = None
+        #: Makes the face that handlers record through.
+        self.open_face: Callable[[], Any] | None = None
         self.begin()
         _ENGINES.add(self)
 
@@ -63,16 +78,43 @@ class Engine:
         self.queue = CommitQueue(kit.store.commit, lambda *refusal: self.trail.refused(*refusal))
         self.trail = Trail(kit, self.queue, self._owe_head)
         self.keeper = LogKeeper(kit, self.trail)
+        self.space = SpaceWatch(kit, self.trail)
         #: Whether a head is due, where no thread signs it.
         self._head_due = False
         self.housekeeper = Housekeeper(kit, self.queue, self._retain)
         self.writer = Writer(kit, self.queue, self.housekeeper, self.trail)
+        self.safety = Safety(kit, self.queue, self.writer, self.trail, self.prune)
+        self.batch = Batch(kit, self.queue, self.writer, self.heard)
         self.reader = Reader(kit, self.trail)
+        self.travel = TimeTravel(kit, self.trail, self.reader)
+        self.quarantine = Quarantine(kit, self.trail, self.writer, self.reader)
         self.audit = AuditLog(kit, self.trail, self.keeper)
         self.subjects = Subjects(kit, self.trail)
         self.holds = Holds(kit, self.trail, self.subjects)
         self.exporter = SubjectExporter(kit, self.trail, self.subjects, self.audit, self.keeper)
         self.eraser = Eraser(kit, self.trail, self.writer, self.holds, self.subjects, self.exporter)
+        self.resumption = Resumption(
+            kit,
+            self.trail,
+            self.writer,
+            self.reader,
+            self.wait,
+            self.quarantine,
+            open_service=self._face,
+        )
+        self.statuses = self.resumption.statuses
+        self.partial_failures = PartialFailures(kit, self.writer, self.reader, self.statuses, self.wait)
+        self.recovery = Recovery(
+            kit, self.trail, self.writer, self.reader, self.quarantine, self.resumption, self.wait
+        )
+        self.sessions = WorkingSessions(kit, self.trail, self.writer, self.reader, self.wait)
+        self.upgrades = Upgrading(kit, self.trail, self.writer, self.reader, self.wait)
+
+    def _face(self) -> Any:
+        """Give handlers a face: what they record goes through here, under the lease of the recovery."""
+        if self.open_face is None:
+            raise InvalidStateError("nobody gave this engine a face for handlers")
+        return self.open_face()
 
     def name_by_uuid(self, options: CheckpointOptions) -> CheckpointOptions:
         """Replace the names of other checkpoints by their UUIDs; reads the store where it has to."""
@@ -111,25 +153,8 @@ class Engine:
         )
 
     def fork_command(self, name: CheckpointName, new_workflow_id: str) -> CreateCheckpoint:
-        """Make the first checkpoint of a new workflow out of another's."""
-        check_workflow_id(new_workflow_id)
-        found = resolve(self.kit.store, name)
-        tree = self.reader.whole(self.reader.restored(found))
-        # Plain trees are stored as they are: types that this program does not know fork as well.
-        fields = {**{key: Plain(value) for key, value in tree.items()}, "workflow_id": new_workflow_id}
-        return CreateCheckpoint(
-            new_workflow_id,
-            fields,
-            CheckpointType.WORKFLOW_START,
-            phase=found.entry.phase,
-            session_id=found.entry.session,
-            expected_sequence=0,
-            forked_from={
-                "wf": found.workflow_id,
-                "seq": found.entry.sequence,
-                "checksum": found.entry.checksum,
-            },
-        )
+        """Make the first checkpoint of a new workflow out of another's state at any point."""
+        return self.travel.fork_command(name, new_workflow_id)
 
     def prune(self, workflow_id: str, policy: RetentionPolicy, *, dry_run: bool = False) -> PruneResult:
         """Remove what a policy does not keep and nothing kept needs.
@@ -165,15 +190,36 @@ class Engine:
         self.reader.tell(AuditType.CHECKPOINT_VALIDATED, resolve(self.kit.store, name), outcome=outcome)
         return result
 
+    def heard(self, ticket: Ticket) -> None:
+        """Keep the first failure that nobody waited for, until the next flush."""
+        self.failure = self.failure or ticket.error
+
+    def start_up(self) -> list[StartUp]:
+        """Recover what crashed, where that is configured: resumed if the program brought handlers along."""
+        return start_up(self.kit, self._recover_crashed)
+
+    def _recover_crashed(self, workflow_id: str) -> RecoveryResult:
+        if self.kit.app.handlers.list_handlers():
+            return self.resumption.recover_crashed(workflow_id)
+        return self.recovery.recover_workflow(workflow_id, RecoveryMode.LATEST, None)
+
     def wait(self, ticket: Ticket) -> Any:
         """Answer a ticket's result when it is durable; do what is owed where no thread does."""
         result = self.queue.wait(ticket)
+        if ticket.is_held:
+            result = self.safety.receipt(ticket)
         if not self.kit.background and self.housekeeper.has_work:
             self.housekeeper.run()
         return result
 
+    def health(self) -> Health:
+        """Tell how things stand with the store."""
+        return self.safety.health()
+
     def flush(self) -> None:
         """Wait for everything queued and everything owed; raise what failed unheard since the last time."""
+        self.queue.flush()
+        self.safety.flush()
         self.trail.flush()
         self.queue.flush()
         self.housekeeper.run()
@@ -185,8 +231,11 @@ class Engine:
 
     def close(self) -> None:
         """Finish everything and close the store. Idempotent."""
+        self.batch.close()
+        self.safety.close()
         if self.trail.close():
             self._sign()
+        self.resumption.files.record(self.writer.bases.recent(LATEST_MAX))
         self.queue.close()
         self.housekeeper.close()
         self.kit.store.close()
@@ -195,6 +244,7 @@ class Engine:
     def _owe_head(self) -> None:
         """See to it that a head is signed soon: in a thread, or with the next flush."""
         self._head_due = True
+        self.space.look()
         if self.kit.background:
             threading.Thread(target=self._sign, name="holdfast-heads", daemon=True).start()
 
@@ -212,6 +262,7 @@ class Engine:
 
     def _retain(self, workflow_id: str) -> None:
         """Let retention run, after a new keyframe made it worth it."""
+        self.space.look()
         if self.kit.retention is not None and not self.holds.stands_against(workflow_id):
             self.prune(workflow_id, self.kit.retention)
 

@@ -14,7 +14,10 @@ from holdfast.application.holding import Holds
 from holdfast.application.import_erasure import without_payloads
 from holdfast.application.keyring import Destruction, Keyring
 from holdfast.application.kit import Kit
+from holdfast.application.quarantine_files import files_of_workflow
+from holdfast.application.recovery_files import RecoveryFiles
 from holdfast.application.retain import Plan, plan_erasure
+from holdfast.application.session_files import Bare, SessionFiles
 from holdfast.application.subject_export import SubjectExporter
 from holdfast.application.subjects import Subjects
 from holdfast.application.trailing import Trail
@@ -137,7 +140,11 @@ class Eraser:
         told = self._trail.told(AuditType.DATA_ERASED, facts={**facts, **counts})
         if payloads:
             self._trail.erase((), tuple(payloads))
-        self._trail.commit(told, {**(declared or {}), **imported}, expected_files)
+        bare = self._without_context(workflow_ids)
+        evidence = (name for one in workflow_ids for name in files_of_workflow(self._kit.store, one))
+        views = RecoveryFiles(self._kit, self._trail).without(workflow_ids)
+        files = {**(declared or {}), **imported, **bare.files, **dict.fromkeys(evidence), **views}
+        self._trail.commit((*told, *bare.told), files, {**(expected_files or {}), **bare.expected})
         # Journals and free pages must not keep what was erased.
         self._kit.store.settle()
         return ErasureResult(tuple(workflow_ids), kept, count, 0, freed_bytes)
@@ -155,8 +162,10 @@ class Eraser:
         """Destroy keys, all in one commit, and forget them."""
         found = [keyring.destruction(workflow_scope(workflow_id)) for workflow_id in workflow_ids]
         keys = [*going, *(one for one in found if one is not None)]
-        files: dict[str, bytes | None] = dict(declared or {})
-        expected: dict[str, bytes | None] = dict(expected_files or {})
+        bare = self._without_context(workflow_ids)
+        views = RecoveryFiles(self._kit, self._trail).without(workflow_ids)
+        files: dict[str, bytes | None] = {**(declared or {}), **bare.files, **views}
+        expected: dict[str, bytes | None] = {**(expected_files or {}), **bare.expected}
         for key in keys:
             files |= key.files
             expected |= key.expected_files
@@ -164,13 +173,17 @@ class Eraser:
         key_ids = [key_id for key in keys for key_id in key.key_ids]
         counts: dict[str, int | str] = {"workflows": len(workflow_ids), "keys": len(key_ids)}
         told = self._trail.told(AuditType.DATA_ERASED, workflow_id=named, facts={**facts, **counts})
-        self._trail.commit(told, files, expected)
+        self._trail.commit((*told, *bare.told), files, expected)
         for key_id in key_ids:
             keyring.forget(key_id)
         for workflow_id in workflow_ids:
             self._writer.forget(workflow_id)
         self._kit.store.settle()
         return ErasureResult(tuple(workflow_ids), kept, 0, len(key_ids))
+
+    def _without_context(self, workflow_ids: Sequence[str]) -> Bare:
+        """Make anew the records of sessions that handed such workflows over."""
+        return SessionFiles(self._kit, self._trail).without_context(workflow_ids)
 
     def _planning(self, workflow_id: str) -> Callable[[], Plan]:
         return lambda: plan_erasure(self._kit, workflow_id)

@@ -102,8 +102,10 @@ class Housekeeper:
         """Write one keyframe; False if it should be tried again."""
         if job.ticket is not None:
             self._queue.settle(job.ticket)
-            if job.ticket.error is not None:
+            if job.ticket.error is not None or job.ticket.lineage.is_moved:
                 return True
+            if job.ticket.is_held:
+                return False
         try:
             write_keyframe(self._kit, job.caption, self._tree(job))
             self._after_keyframe(job.caption.workflow_id)

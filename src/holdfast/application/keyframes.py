@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from holdfast.application.records import sha256_of
 from holdfast.application.sealing import Sealer, Vault, keyless, plaintext
-from holdfast.domain import plainjson
+from holdfast.domain import envelope, plainjson
 from holdfast.domain.checkpoint import SCHEMA_VERSION
-from holdfast.domain.errors import CheckpointCorruptError, UnsupportedVersionError
+from holdfast.domain.errors import CheckpointCorruptError
 from holdfast.domain.lift import lift
 from holdfast.domain.placeholders import is_redacted, may_hold
 from holdfast.domain.plain import read_blob
@@ -18,7 +18,6 @@ from holdfast.domain.record import Keyframe, KeyframeEntry
 from holdfast.domain.tree import TAG, has_tags
 from holdfast.ports import Formats
 
-SCHEMA = f"checkpoint-schema-v{SCHEMA_VERSION}"
 _ENDINGS = {"none": "", "zstd": ".zst", "gzip": ".gz"}
 
 
@@ -40,6 +39,8 @@ class Caption:
     size_bytes: int = 0
     #: Key that the checkpoint is sealed with, and so must be its keyframe.
     key_id: str = ""
+    #: Version of the state's shape.
+    schema: str = SCHEMA_VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,8 @@ class ReadKeyframe:
     checksum: str
     tagged: bool
     redacted: bool
+    #: Version of the state's shape.
+    schema: str = SCHEMA_VERSION
 
 
 def build_keyframe(
@@ -128,23 +131,23 @@ def read_keyframe(
         if data.startswith(b"{\n"):
             if vault is not None:
                 raise plaintext(f"keyframe {place}")
-            whole = plainjson.loads(data)
+            whole = envelope.current(plainjson.loads(data), place)
             tree, tagged, redacted = whole["state"], b'"$hf"' in data, may_hold(data)
         else:
             line, _, rest = data.partition(b"\n")
-            whole = plainjson.loads(line)
+            whole = envelope.current(plainjson.loads(line), place)
             header = whole["header"]
             rest = _unsealed(line, rest, header.get("sealed"), workflow_id, sequence, vault)
             encoding = "json" if header["encoding"] == "utf-8" else header["encoding"]
             tree = formats.decode(encoding, header["compression"], rest, header["raw_bytes"])
             tagged, redacted = header["tagged"], bool(header.get("redacted"))
-        _check_schema(whole["$schema"], place)
         checksum = whole["header"]["checkpoint_id"].get("checksum", "")
+        schema = str(whole["header"].get("state_schema", SCHEMA_VERSION))
     except (KeyError, TypeError, AttributeError) as fault:
         raise CheckpointCorruptError(f"the file is no keyframe ({fault!r})", place=place) from fault
     if not isinstance(tree, dict):
         raise CheckpointCorruptError("the keyframe's state is not an object", place=place)
-    return ReadKeyframe(tree, checksum, tagged, redacted)
+    return ReadKeyframe(tree, checksum, tagged, redacted, schema)
 
 
 def _unsealed(
@@ -157,30 +160,22 @@ def _unsealed(
     return rest
 
 
-def _check_schema(schema: str, place: str) -> None:
-    if schema.partition("-v")[2].partition(".")[0] != SCHEMA_VERSION.partition(".")[0]:
-        raise UnsupportedVersionError(
-            f"the keyframe has the schema {schema!r}", place=place, hint="Upgrade Holdfast."
-        )
-
-
 def _readable(caption: Caption, blobs: tuple[str, ...], tree: dict[str, Any]) -> bytes:
-    """Put each field, and each item of a list, on a line of its own."""
     wrapping = _wrapping(caption, blobs, {"compression": "none", "encoding": "json"})
-    fields = b",\n".join(plainjson.dumps(key) + b": " + _lines(value) for key, value in tree.items())
-    return b"".join(
-        (
-            b'{\n"$schema": ',
-            plainjson.dumps(wrapping["$schema"]),
-            b',\n"header": ',
-            plainjson.dumps(wrapping["header"]),
-            b',\n"state": {\n',
-            fields,
-            b'\n},\n"footer": ',
-            plainjson.dumps(wrapping["footer"]),
-            b"\n}\n",
-        )
-    )
+    footer = wrapping.pop("footer")
+    return lay_out({**wrapping, "state": tree, "footer": footer})
+
+
+def lay_out(whole: Mapping[str, Any]) -> bytes:
+    """Write a keyframe as JSON: each field of the state, and each item of a list, on a line of its own."""
+    parts = []
+    for name, value in whole.items():
+        text = plainjson.dumps(value)
+        if name == "state":
+            fields = (plainjson.dumps(key) + b": " + _lines(field) for key, field in value.items())
+            text = b"{\n" + b",\n".join(fields) + b"\n}"
+        parts.append(plainjson.dumps(name) + b": " + text)
+    return b"{\n" + b",\n".join(parts) + b"\n}\n"
 
 
 def _lines(value: Any) -> bytes:
@@ -203,7 +198,9 @@ def _wrapping(caption: Caption, blobs: tuple[str, ...], about: dict[str, Any]) -
     }
     encoding = "utf-8" if about["encoding"] == "json" else about["encoding"]
     header = {
-        "version": SCHEMA_VERSION,
+        "version": envelope.VERSION,
+        # A reader takes the first version for granted.
+        "state_schema": None if caption.schema == SCHEMA_VERSION else caption.schema,
         "checkpoint_id": _given(identity),
         "created_by": _given(created_by),
         **about,
@@ -215,7 +212,7 @@ def _wrapping(caption: Caption, blobs: tuple[str, ...], about: dict[str, Any]) -
         "events_since_prev": caption.events_since_prev,
         "size_bytes": caption.size_bytes,
     }
-    return {"$schema": SCHEMA, "header": _given(header), "footer": footer}
+    return {"$schema": envelope.SCHEMA, "header": _given(header), "footer": footer}
 
 
 def _given(fields: dict[str, Any]) -> dict[str, Any]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from holdfast.application.app import App
 from holdfast.application.base import CACHE_BYTES
 from holdfast.application.redacting import StoreRedactor
 from holdfast.application.revealing import Resolver
 from holdfast.application.sealing import Vault
 from holdfast.domain.lift import LIFT_THRESHOLD_BYTES
 from holdfast.domain.plain import TypeRegistry
+from holdfast.domain.recovery import RecoverySettings
 from holdfast.domain.retention import RetentionPolicy
+from holdfast.domain.retry import FaultSettings
 from holdfast.ports import Clock, Formats, IdSource, Packer, Signing, Store
 
 WARN_BYTES = 500 * 1024
@@ -35,6 +39,8 @@ class Kit:
     retention: RetentionPolicy | None = field(default_factory=RetentionPolicy)
     #: Keyframes and retention in a thread; else in the thread of the caller, after its commit.
     background: bool = True
+    #: Whether decisions go with the next commit, and nobody waits for them.
+    batch_decisions: bool = False
     #: Whether operations are told in the trail, and whether a read that cannot be is refused.
     audit: bool = True
     strict_audit: bool = False
@@ -55,3 +61,12 @@ class Kit:
     vault: Vault | None = None
     #: None: heads are never signed here, and signatures cannot be checked.
     signing: Signing | None = None
+    #: What the program brings along for recovery.
+    app: App = field(default_factory=App)
+    #: How recovery behaves, and what to do when nothing can be made durable.
+    recovery: RecoverySettings = field(default_factory=RecoverySettings)
+    faults: FaultSettings = field(default_factory=FaultSettings)
+    #: Opens the second store, for when neither this one nor memory has room; None: there is none.
+    spare: Callable[[], Kit] | None = None
+    #: Tells the size of the disk that the store is on, and what is free of it; None: nobody can.
+    space: Callable[[], tuple[int, int] | None] | None = None

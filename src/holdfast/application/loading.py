@@ -15,7 +15,7 @@ from holdfast.application.records import read_fields, unsealed
 from holdfast.application.restore import Restorer, read_chain
 from holdfast.application.sealing import Vault
 from holdfast.application.snapshot import Snapshot, from_plain
-from holdfast.domain.checkpoint import CheckpointMeta
+from holdfast.domain.checkpoint import SCHEMA_VERSION, CheckpointMeta
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointReadError,
@@ -115,7 +115,7 @@ def _since_keyframe(entries: list[Entry], stored: set[int]) -> tuple[int, int, i
 def _fingerprint(kit: Kit, workflow_id: str, entry: Entry) -> tuple[object, ...]:
     fields = record_fields(kit.store, workflow_id, entry, kit.vault)
     states = (_packed(fields.get(name), kit.packer) for name in ("stage_state", "agent_state"))
-    return (entry.type, entry.stage, entry.agent, *states, fields.get("handler"))
+    return (entry.type, entry.stage, entry.agent, *states, fields.get("handler"), fields.get("schema"))
 
 
 def _packed(plain: Any, packer: Packer) -> bytes | None:
@@ -149,4 +149,5 @@ def caption_of(store: Store, workflow_id: str, entry: Entry) -> Caption:
         events_since_prev=fields.get("events", 1),
         size_bytes=entry.state_bytes,
         key_id=(fields.get("payload") or {}).get("key", ""),
+        schema=fields.get("schema", SCHEMA_VERSION),
     )

@@ -1,9 +1,9 @@
-"""Questions to a store: states, checkpoints, listings, events, differences."""
+"""Questions to a store: states, checkpoints, listings, events."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice, takewhile
@@ -12,21 +12,30 @@ from typing import Any
 from holdfast.application.commands import CheckpointName
 from holdfast.application.kit import Kit
 from holdfast.application.loading import record_fields
+from holdfast.application.migrating import is_current, migrated
+from holdfast.application.quarantine_files import refuse_quarantined
 from holdfast.application.resolve import Found, living, resolve
 from holdfast.application.restore import Restored, Restorer
 from holdfast.application.revealing import Revealed, WatchedBlobs, reveal
 from holdfast.application.sealing import read_event
-from holdfast.application.snapshot import changes, from_plain
 from holdfast.application.trailing import Trail
 from holdfast.domain.audit_type import AuditType, Outcome
-from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES, SCHEMA_VERSION, Checkpoint, CheckpointMeta
-from holdfast.domain.delta import Operation
+from holdfast.domain.checkpoint import (
+    DEFAULT_MAX_RETRIES,
+    SCHEMA_VERSION,
+    STATUS_EVENT,
+    Checkpoint,
+    CheckpointMeta,
+)
 from holdfast.domain.errors import CheckpointNotFoundError, ChecksumMismatchError, StoreDamageWarning
 from holdfast.domain.event import Event, decode_event
 from holdfast.domain.ids import GENESIS
+from holdfast.domain.lift import lower
+from holdfast.domain.record import Entry
 from holdfast.domain.state import WorkflowState
+from holdfast.domain.tree import has_tags
 
-STATUS_EVENT = "CHECKPOINT_STATUS"
+_STATUS_MARK = STATUS_EVENT.encode()
 
 
 class Reader:
@@ -38,21 +47,26 @@ class Reader:
         self._store = kit.store
         self._restorer = Restorer(kit.store, kit.formats, kit.vault)
 
-    def restore(self, name: CheckpointName) -> WorkflowState:
-        """Answer the state of a checkpoint, verified."""
+    def restore(self, name: CheckpointName, *, stacklevel: int = 3) -> WorkflowState:
+        """Answer the state of a checkpoint, verified; warnings are about the caller so many levels up."""
         found = resolve(self._store, name)
         restored = self.restored(found)
         for note in restored.notes:
-            warnings.warn(note, StoreDamageWarning, stacklevel=3)
-        fields, revealed = self._revived(found, restored)
-        revealed.warn(str(found), stacklevel=3)
+            warnings.warn(note, StoreDamageWarning, stacklevel=stacklevel)
+        fields, revealed = self.revived(found, restored)
+        revealed.warn(str(found), stacklevel=stacklevel)
         state = WorkflowState.from_fields(fields)
         state.checkpoint_id = str(found)
         self.tell(AuditType.STATE_RESTORED, found, facts=_counted(revealed))
         return state
 
-    def _revived(self, found: Found, restored: Restored) -> tuple[Any, Revealed]:
-        """Answer the fields of a state as they were given, and what is missing in them."""
+    def revived(self, found: Found, restored: Restored) -> tuple[Any, Revealed]:
+        """Answer the fields of a state as they were given, and what is missing in them.
+
+        A state of another version is migrated to that of the program; what is stored stays as it is.
+        """
+        if not is_current(self._kit, restored.schema):
+            return self._migrated(found, restored)
         revive, blobs = self._kit.registry.revive, WatchedBlobs(self._restorer.load_blob)
         if not restored.redacted:
             if not restored.tagged:
@@ -64,6 +78,15 @@ class Reader:
         tree = self.whole(restored)
         revealed = reveal(tree, self._kit.resolver, self._kit.packer)
         return revive(tree), revealed
+
+    def _migrated(self, found: Found, restored: Restored) -> tuple[Any, Revealed]:
+        blobs = WatchedBlobs(self._restorer.load_blob)
+        tree = lower(restored.tree, blobs.load) if restored.tagged else restored.tree
+        tree = migrated(self._kit, tree, restored.schema, str(found))
+        revealed = Revealed()
+        if restored.redacted or blobs.is_redacted:
+            revealed = reveal(tree, self._kit.resolver, self._kit.packer)
+        return self._kit.registry.revive(tree, owned=True), revealed
 
     def tell(
         self,
@@ -80,9 +103,20 @@ class Reader:
                 *self._trail.told(type, workflow_id=found.workflow_id, outcome=outcome, facts=about)
             )
 
-    def restored(self, found: Found) -> Restored:
-        """Answer a checkpoint's state as a plain tree, verified."""
-        restored = self._restorer.restore(found.workflow_id, found.entry.sequence)
+    def restored(self, found: Found, *, is_from_oldest: bool = False) -> Restored:
+        """Answer a checkpoint's state as a plain tree, verified.
+
+        Raises:
+            CheckpointQuarantinedError: it was set aside.
+        """
+        refuse_quarantined(self._store, found.workflow_id, found.entry.sequence)
+        return self.verified(found, is_from_oldest=is_from_oldest)
+
+    def verified(self, found: Found, *, is_from_oldest: bool = False) -> Restored:
+        """Answer a checkpoint's state as a plain tree, verified, whether it was set aside or not."""
+        restored = self._restorer.restore(
+            found.workflow_id, found.entry.sequence, is_from_oldest=is_from_oldest
+        )
         if restored.checksum != found.entry.checksum:
             raise ChecksumMismatchError(
                 "the restored checkpoint is not the one listed",
@@ -145,8 +179,13 @@ class Reader:
         return events
 
     def _verified_events(self, workflow_id: str, after: int) -> Iterator[Event]:
-        revive = self._kit.registry.revive
-        return (replace(event, data=revive(event.data)) for event in self.opened_events(workflow_id, after))
+        return map(self.with_values, self.opened_events(workflow_id, after))
+
+    def with_values(self, event: Event) -> Event:
+        """Answer an event whose data are values, and not what is stored of them."""
+        if not has_tags(event.data):
+            return event
+        return replace(event, data=self._kit.registry.revive(event.data))
 
     def opened_events(self, workflow_id: str, after: int = 0) -> Iterator[Event]:
         """Answer events, verified and opened, their data plain; the one before the first may be among them.
@@ -163,18 +202,9 @@ class Reader:
             previous = event.hash
             yield opened
 
-    def difference(self, old: CheckpointName, new: CheckpointName) -> list[Operation]:
-        """Answer the operations that turn the state of one checkpoint into that of another."""
-        packer = self._kit.packer
-        compared = [resolve(self._store, name) for name in (old, new)]
-        before, after = (from_plain(self.whole(self.restored(found)), packer) for found in compared)
-        for found in compared:
-            self.tell(AuditType.STATE_READ, found)
-        return changes(before, after, packer)
-
     def _described(self, found: Found, fields: Mapping[str, Any]) -> Checkpoint:
         meta = CheckpointMeta.from_entry(found.workflow_id, found.entry)
-        last = self._last_status(found) if found.entry.status != "active" else None
+        last = self.last_status(found) if found.entry.status != "active" else None
         parent = fields.get("parent_id") or self._parent_uuid(found)
         return Checkpoint(
             id=meta.id,
@@ -202,12 +232,33 @@ class Reader:
                 return entry.uuid
         return None
 
-    def _last_status(self, found: Found) -> Event | None:
-        changed = (
-            event for event in self._verified_events(found.workflow_id, 0) if event.type == STATUS_EVENT
-        )
-        mine = [event for event in changed if event.cp_seq == found.entry.sequence]
-        return mine[-1] if mine else None
+    def last_status(self, found: Found) -> Event | None:
+        """Answer the last event that changed the status of a checkpoint, verified; None if none did."""
+        return self.last_statuses(found.workflow_id, [found.entry]).get(found.entry.sequence)
+
+    def last_statuses(self, workflow_id: str, entries: Sequence[Entry]) -> dict[int, Event]:
+        """Answer the last event that changed the status of each checkpoint, verified, by sequence."""
+        sequences = {entry.sequence for entry in entries}
+        # They came after the checkpoints: nothing older is read, and of what is only the few that may be it.
+        after, before = min((entry.event_seq for entry in entries), default=0), b""
+        last: dict[int, Event] = {}
+        for line in self._store.events(workflow_id, after=max(after - 1, 0)) if entries else ():
+            if _STATUS_MARK in line:
+                event = self._event_after(line, before, workflow_id)
+                if event.seq > after and event.type == STATUS_EVENT and event.cp_seq in sequences:
+                    last[event.cp_seq] = event
+            before = line
+        revive = self._kit.registry.revive
+        return {sequence: replace(event, data=revive(event.data)) for sequence, event in last.items()}
+
+    def _event_after(self, line: bytes, before: bytes, workflow_id: str) -> Event:
+        """Read one event, verified on top of the line before it."""
+        previous = decode_event(before, None).hash if before else None
+        event = decode_event(line, previous)
+        if previous is None and event.seq == 1:
+            previous = GENESIS
+            decode_event(line, previous)
+        return read_event(self._kit.vault, event, workflow_id, previous)
 
 
 def _counted(revealed: Revealed) -> dict[str, int]:

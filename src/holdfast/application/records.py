@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from holdfast.application.sealing import Sealer, Vault, broken, keyless
 from holdfast.domain import plainjson
+from holdfast.domain.checkpoint import SCHEMA_VERSION
 from holdfast.domain.delta import Operation
 from holdfast.domain.errors import CheckpointCorruptError, ChecksumMismatchError
 from holdfast.domain.lift import Seal
@@ -30,6 +31,7 @@ _BEFORE_PAYLOAD = b',"payload":'
 _SECRET = ("agent_version", "handler", "max_retries", "deps", "stage_state", "agent_state")
 #: How a record says so whose change is not in its line.
 _REDACTED = b'"redacted":true'
+_BEFORE_SCHEMA = b',"schema":"'
 _BEFORE_CHECKSUM = b',"checksum":"'
 _AFTER_CHECKSUM = b'"}\n'
 _CHECKSUM_BYTES = len("sha256:") + 64
@@ -218,6 +220,18 @@ def all_operations(
 def may_be_redacted(record: Opened) -> bool:
     """Tell quickly that a verified record brings no placeholder; what its blobs hold is not looked at."""
     return may_hold(record.line) or _REDACTED in record.line
+
+
+def schema_of(record: Opened) -> str:
+    """Read the version of a verified record's state without decoding all of its line.
+
+    No text of the fields before it can look like this: quotes in texts are escaped.
+    """
+    at = record.line.find(_BEFORE_SCHEMA)
+    if at < 0:
+        return SCHEMA_VERSION
+    start = at + len(_BEFORE_SCHEMA)
+    return record.line[start : record.line.index(b'"', start)].decode(errors="replace")
 
 
 def _inline(line: bytes) -> bytes | None:

@@ -44,11 +44,29 @@ def resolve(store: Store, name: CheckpointName) -> Found:
     if isinstance(name, CheckpointID):
         return _same(_numbered(store, name.workflow_id, name.sequence), name)
     ref = parse_ref(name)
+    if ref.is_point:
+        raise InvalidIdError(
+            "this is a point of the journal, and a checkpoint is needed here",
+            place=str(ref),
+            hint="Name a checkpoint (WF@42); show, diff, fork, replay and restore take points too.",
+        )
     if ref.path:
         return _numbered(store, _workflow_of_file(store, ref.path), ref.sequence or 0)
     if ref.uuid and not store.head(ref.workflow_id).sequence:
         return _by_uuid(store, ref.uuid)
     return _selected(store, ref)
+
+
+def as_point(name: CheckpointName) -> CheckpointRef | None:
+    """Answer what a name means if that is a point of a journal; None if it is a checkpoint.
+
+    Raises:
+        InvalidIdError: if the name is none.
+    """
+    if isinstance(name, CheckpointID):
+        return None
+    ref = parse_ref(name)
+    return ref if ref.is_point else None
 
 
 def uuid_of(store: Store, name: CheckpointName) -> str:

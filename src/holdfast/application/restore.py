@@ -14,11 +14,13 @@ from holdfast.application.records import (
     may_be_redacted,
     open_record,
     read_fields,
+    schema_of,
     unsealed,
 )
 from holdfast.application.revealing import WatchedBlobs
 from holdfast.application.sealing import Vault
 from holdfast.domain import delta
+from holdfast.domain.checkpoint import SCHEMA_VERSION
 from holdfast.domain.errors import (
     CheckpointCorruptError,
     CheckpointError,
@@ -46,6 +48,8 @@ class Restored:
     redacted: bool = False
     #: What was damaged and worked around.
     notes: tuple[str, ...] = ()
+    #: Version of the state's shape, as hashed with it.
+    schema: str = SCHEMA_VERSION
 
 
 @dataclass(slots=True)
@@ -69,17 +73,21 @@ class Restorer:
         self._vault = vault
         self.load_blob: LoadBlob = store.blob if vault is None else partial(vault.load_blob, store)
 
-    def restore(self, workflow_id: str, sequence: int) -> Restored:
+    def restore(self, workflow_id: str, sequence: int, *, is_from_oldest: bool = False) -> Restored:
         """Rebuild the state of one checkpoint.
 
         A keyframe that is damaged, or whose changes are, is passed over for an older one.
+
+        Args:
+            is_from_oldest: begin with the oldest keyframe that is kept, so that every change counts.
 
         Raises:
             CheckpointNotFoundError: if there is no such checkpoint, or nothing left to build it from.
             CheckpointCorruptError: if it is there and no way to it verifies.
         """
         attempts = _Attempts()
-        for keyframe in reversed(self._store.keyframes(workflow_id)):
+        keyframes = self._store.keyframes(workflow_id)
+        for keyframe in keyframes if is_from_oldest else reversed(keyframes):
             if keyframe.sequence > sequence:
                 continue
             try:
@@ -133,7 +141,9 @@ class Restorer:
         if not isinstance(tree, dict):
             raise CheckpointCorruptError("the restored state is not an object", hint=_HINT)
         redacted = read.redacted or blobs.is_redacted or any(map(may_be_redacted, chain))
-        return Restored(tree, chain[-1].checksum if chain else read.checksum, tagged, redacted, notes)
+        if not chain:
+            return Restored(tree, read.checksum, tagged, redacted, notes, read.schema)
+        return Restored(tree, chain[-1].checksum, tagged, redacted, notes, schema_of(chain[-1]))
 
 
 def read_chain(

@@ -8,8 +8,13 @@ from holdfast.application.housekeeping import write_keyframe
 from holdfast.application.kit import Kit
 from holdfast.application.loading import caption_of
 from holdfast.application.restore import Restorer
+from holdfast.application.survey import survey
+from holdfast.domain.errors import UNUSABLE, CheckpointError
 from holdfast.domain.record import Entry, KeyframeEntry, Removal
 from holdfast.domain.retention import RetentionPolicy, Selection, removal, select
+
+#: So many that can be restored stay, like two stay of an undamaged workflow.
+_SPARED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,8 @@ class Plan:
 def plan_prune(kit: Kit, workflow_id: str, policy: RetentionPolicy) -> Plan:
     """Decide what to remove from a workflow without touching anything."""
     entries, keyframes = list(kit.store.entries(workflow_id)), kit.store.keyframes(workflow_id)
-    return _plan(entries, keyframes, _select(kit, entries, keyframes, policy).keep)
+    spared = _spared(kit, workflow_id, entries)
+    return _plan(entries, keyframes, _select(kit, entries, keyframes, policy, spared).keep)
 
 
 def plan_delete(kit: Kit, workflow_id: str, sequence: int) -> Plan:
@@ -68,10 +74,11 @@ def _everything(entries: list[Entry], keyframes: list[KeyframeEntry], sequences:
 def secure(kit: Kit, workflow_id: str, policy: RetentionPolicy) -> None:
     """Write a keyframe of the newest checkpoint if everything that stays would hang on one."""
     entries, keyframes = list(kit.store.entries(workflow_id)), kit.store.keyframes(workflow_id)
-    selection = _select(kit, entries, keyframes, policy)
+    spared = _spared(kit, workflow_id, entries)
+    selection = _select(kit, entries, keyframes, policy, spared)
     if not selection.remove or not selection.keep:
         return
-    first, newest = selection.keep[0], selection.keep[-1]
+    first, newest = selection.keep[0], max(spared, default=selection.keep[-1])
     if any(first < keyframe.sequence <= newest for keyframe in keyframes):
         return
     entry = next(entry for entry in entries if entry.sequence == newest)
@@ -80,10 +87,31 @@ def secure(kit: Kit, workflow_id: str, policy: RetentionPolicy) -> None:
     write_keyframe(kit, caption_of(kit.store, workflow_id, entry), tree)
 
 
+def _spared(kit: Kit, workflow_id: str, entries: list[Entry]) -> set[int]:
+    """Name what has to stay whatever its age because the newest checkpoint cannot be restored any more."""
+    newest = next((entry.sequence for entry in reversed(entries) if not entry.pruned), None)
+    if newest is None:
+        return set()
+    try:
+        Restorer(kit.store, kit.formats, kit.vault).restore(workflow_id, newest)
+    except UNUSABLE:
+        return {entry.sequence for entry in survey(kit.store, workflow_id).reachable[:_SPARED]}
+    except CheckpointError:
+        # Without its key nothing can be said about a checkpoint; age and number decide.
+        return set()
+    return set()
+
+
 def _select(
-    kit: Kit, entries: list[Entry], keyframes: list[KeyframeEntry], policy: RetentionPolicy
+    kit: Kit,
+    entries: list[Entry],
+    keyframes: list[KeyframeEntry],
+    policy: RetentionPolicy,
+    spared: set[int],
 ) -> Selection:
-    return select(entries, [keyframe.sequence for keyframe in keyframes], policy, kit.clock.now())
+    chosen = select(entries, [keyframe.sequence for keyframe in keyframes], policy, kit.clock.now())
+    keep = tuple(sorted({*chosen.keep, *spared}))
+    return Selection(keep, tuple(sequence for sequence in chosen.remove if sequence not in spared))
 
 
 def _plan(entries: list[Entry], keyframes: list[KeyframeEntry], keep: set[int] | tuple[int, ...]) -> Plan:

@@ -5,10 +5,16 @@ from __future__ import annotations
 from holdfast.application.audit_log import AuditLog
 from holdfast.application.engine import Engine
 from holdfast.application.erasing import Eraser
+from holdfast.application.health import OnModeChange, OnWritten
 from holdfast.application.holding import Holds
 from holdfast.application.key_care import Keys
+from holdfast.application.partial_failure import PartialFailures
+from holdfast.application.quarantining import Quarantine
+from holdfast.application.replaying import Replaying
 from holdfast.application.subject_export import SubjectExporter
 from holdfast.application.subjects import Subjects
+from holdfast.application.upgrading import Upgrading
+from holdfast.application.working_sessions import WorkingSessions
 
 
 class Rooms:
@@ -20,6 +26,14 @@ class Rooms:
     def keys(self) -> Keys:
         """The keys of an encrypted store: listing, checking and rotating them."""
         return Keys(self._engine.kit)
+
+    def on_mode_change(self, listener: OnModeChange) -> None:
+        """Let a function be told of each step of the ladder of degradation, down or up."""
+        self._engine.safety.on_mode_change(listener)
+
+    def on_written(self, listener: OnWritten) -> None:
+        """Let a function be told when what was not durable has become so, and under which number."""
+        self._engine.safety.on_written(listener)
 
     @property
     def audit(self) -> AuditLog:
@@ -40,6 +54,31 @@ class Rooms:
     def subject_export(self) -> SubjectExporter:
         """Giving a person everything about them."""
         return self._engine.exporter
+
+    @property
+    def sessions(self) -> WorkingSessions:
+        """Sessions: opening, closing, handing off and resuming them."""
+        return self._engine.sessions
+
+    @property
+    def replaying(self) -> Replaying:
+        """Running the reducers again, and comparing with what was stored."""
+        return Replaying(self._engine.kit, self._engine.travel, self._engine.trail)
+
+    @property
+    def upgrades(self) -> Upgrading:
+        """Bringing states to the version of the program, ahead of time."""
+        return self._engine.upgrades
+
+    @property
+    def quarantine(self) -> Quarantine:
+        """What was found damaged and set aside: looking at it, releasing it, dropping it."""
+        return self._engine.quarantine
+
+    @property
+    def partial_failures(self) -> PartialFailures:
+        """Agents that failed while their workflow lives: restarting them, else rolling back."""
+        return self._engine.partial_failures
 
     @property
     def erasure(self) -> Eraser:

@@ -12,6 +12,7 @@ from holdfast.application.commands import AppendEvent, CheckpointName, Checkpoin
 from holdfast.application.commit_queue import OnDone, Ticket
 from holdfast.application.engine import Engine
 from holdfast.application.kit import Kit
+from holdfast.application.recovery_calls import RecoveryCalls
 from holdfast.application.retain import PruneResult
 from holdfast.application.rooms import Rooms
 from holdfast.application.validate import ValidationResult
@@ -25,15 +26,19 @@ from holdfast.domain.retention import RetentionPolicy
 from holdfast.domain.state import WorkflowState
 
 
-class CheckpointService(Rooms):
+class CheckpointService(RecoveryCalls, Rooms):
     """Checkpoints, events and their upkeep over one store. Safe to use from several threads.
 
     Checkpoints are named by a CheckpointID or as text: `WF@42`, `WF@latest~1`, `WF@phase:2`,
-    `WF@stage:NAME`, a UUID or the beginning of one, or the path of a checkpoint file.
+    `WF@stage:NAME`, a UUID or the beginning of one, or the path of a checkpoint file. To restore, compare
+    and fork, also as a point between two: `WF@event:123` or `WF@time:2026-01-11T14:30:00Z`, that is the
+    newest checkpoint at or before it and the events since.
     """
 
     def __init__(self, kit: Kit) -> None:
         self._engine = Engine(kit)
+        self._engine.open_face = lambda: HandlerService(self._engine)
+        self._engine.start_up()
 
     @overload
     def create_checkpoint(
@@ -85,13 +90,13 @@ class CheckpointService(Rooms):
         return future
 
     def restore_checkpoint(self, checkpoint_id: CheckpointName) -> WorkflowState:
-        """Give back the state of a checkpoint, every byte of it verified.
+        """Give back the state of a checkpoint, or at a point between two, every byte of it verified.
 
         Raises:
             CheckpointNotFoundError: there is no such checkpoint.
             CheckpointCorruptError: stored bytes are not what was committed.
         """
-        return self._engine.reader.restore(checkpoint_id)
+        return self._engine.travel.state_at(checkpoint_id)
 
     def load_latest(self, workflow_id: str) -> WorkflowState | None:
         """Give back the newest state of a workflow, or None if it has no checkpoint."""
@@ -149,11 +154,11 @@ class CheckpointService(Rooms):
         return self._engine.validate(checkpoint_id)
 
     def diff_checkpoints(self, a: CheckpointName, b: CheckpointName) -> list[Operation]:
-        """Tell what turns the state of checkpoint `a` into that of `b`, as operations."""
-        return self._engine.reader.difference(a, b)
+        """Tell what turns the state at `a`, a checkpoint or a point, into that at `b`, as operations."""
+        return self._engine.travel.difference(a, b)
 
     def fork_workflow(self, checkpoint_id: CheckpointName, new_workflow_id: str) -> CheckpointID:
-        """Start a new workflow from the state of a checkpoint; answer its first checkpoint.
+        """Start a new workflow from the state at a checkpoint or a point; answer its first checkpoint.
 
         Raises:
             CheckpointConflictError: there is a workflow of that name.
@@ -237,8 +242,15 @@ class CheckpointService(Rooms):
         agent_id: str | None = None,
         data: Mapping[str, Any] | None = None,
     ) -> Event:
-        """Record a decision; recovery appends it to the state's `decisions`."""
+        """Record a decision; recovery appends it to the state's `decisions`.
+
+        With the setting `batch_decisions` it goes with the next commit, and this does not wait: the event
+        says so by `durable`.
+        """
         told = decision_data(description, rationale, confidence, data)
+        if self._engine.kit.batch_decisions:
+            check_workflow_id(workflow_id)
+            return self._engine.batch.append(AppendEvent(workflow_id, DECISION_EVENT, told, agent_id))
         return self.append_event(workflow_id, DECISION_EVENT, told, agent_id=agent_id)
 
     def update_agent_state(self, workflow_id: str, agent_id: str, state: Mapping[str, Any]) -> Event:
@@ -331,6 +343,19 @@ class CheckpointService(Rooms):
 
         future.set_running_or_notify_cancel()
         return deliver
+
+
+class HandlerService(CheckpointService):
+    """The service as a handler has it: over the engine that recovers, and so under its lease.
+
+    A handler that opened the store anew would be refused: the workflow is taken, by whoever recovers it.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def close(self) -> None:
+        """Leave everything to whoever opened it."""
 
 
 def decision_data(

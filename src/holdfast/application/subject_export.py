@@ -17,6 +17,7 @@ from holdfast.application.kit import Kit
 from holdfast.application.log_keeping import LogKeeper
 from holdfast.application.reading import Reader
 from holdfast.application.resolve import Found, living
+from holdfast.application.session_files import SessionFiles
 from holdfast.application.subjects import Subject, Subjects
 from holdfast.application.trailing import Trail
 from holdfast.domain import plainjson
@@ -107,6 +108,14 @@ class SubjectExporter:
             yield f"{place}/states.jsonl", self._states(workflow_id, known.name)
             yield f"{place}/events.jsonl", self._events(workflow_id, known.name)
             yield from self._entries(workflow_id, place)
+        yield from self._sessions(alone)
+
+    def _sessions(self, alone: list[str]) -> Iterator[Piece]:
+        """Give what was handed over by sessions that worked on nothing about others."""
+        for session, line in SessionFiles(self._kit).lines():
+            named = session.context.workflow_ids
+            if named and set(named) <= set(alone):
+                yield f"sessions/{folder_name(session.id)}.json", [line]
 
     def _states(self, workflow_id: str, subject: str) -> Iterator[bytes]:
         for about, state in self._kept_states(workflow_id):

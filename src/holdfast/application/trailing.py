@@ -119,7 +119,9 @@ class Trail:
         )
         if self._kit.redactor is not None:
             entry = self._hidden(entry, self._kit.redactor)
-        self._is_used = self._is_used or entry.session_id == self.session_id
+        if entry.session_id == self.session_id:
+            # One that was ended on purpose need not be ended again.
+            self._is_used = type != AuditType.SESSION_CLOSED
         self._count_entry()
         return (entry if payload is None else self._with_payload(entry, payload),)
 

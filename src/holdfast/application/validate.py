@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from holdfast.application.commands import CheckpointName
 from holdfast.application.kit import Kit
 from holdfast.application.loading import record_fields
+from holdfast.application.quarantine_files import is_quarantined
 from holdfast.application.reading import Reader
 from holdfast.application.resolve import Found, resolve
 from holdfast.application.restore import read_chain
 from holdfast.application.snapshot import from_plain
+from holdfast.domain.checkpoint import SCHEMA_VERSION
 from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError, ChecksumMismatchError
 from holdfast.domain.ids import GENESIS, CheckpointID
 from holdfast.domain.placeholders import is_redacted
@@ -74,8 +76,10 @@ def validate_listed(kit: Kit, reader: Reader, listed: Listed) -> ValidationResul
         return _validate_sealed(kit, listed)
     try:
         problems.extend(_record(kit, listed))
-        restored = reader.restored(found)
+        restored = reader.verified(found)
         notes = restored.notes
+        if is_quarantined(kit.store, found.workflow_id, found.entry.sequence):
+            notes = (*notes, "in quarantine, though it verifies: see `holdfast quarantine release`")
         tree = reader.whole(restored)
         size_bytes = from_plain(tree, kit.packer).size
         # The size is that of the state as it was given, before secrets were taken out of it.
@@ -120,5 +124,7 @@ def _record(kit: Kit, listed: Listed) -> Iterator[str]:
     fields = record_fields(kit.store, found.workflow_id, found.entry)
     if fields.get("wf") != found.workflow_id or fields.get("seq") != found.entry.sequence:
         yield f"the record is that of {fields.get('wf')}@{fields.get('seq')}"
+    if fields.get("schema", SCHEMA_VERSION) != found.entry.schema:
+        yield f"the listing says version {found.entry.schema}, the record {fields.get('schema')}"
     if fields.get("parent") != listed.parent:
         yield "the record was not committed on top of the checkpoint before it"

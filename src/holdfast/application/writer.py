@@ -14,41 +14,32 @@ from typing import Any
 from holdfast.application.base import Base, Bases, Slot
 from holdfast.application.commands import AppendEvent, CreateCheckpoint
 from holdfast.application.commit_queue import CommitQueue, Lineage, OnDone, Ticket
-from holdfast.application.draft import Draft, Drafting, Subject
+from holdfast.application.deriving import derive
+from holdfast.application.draft import Subject
 from holdfast.application.housekeeping import Housekeeper, KeyframeJob
+from holdfast.application.intent import EventIntent, StateIntent, make
 from holdfast.application.kit import Kit
 from holdfast.application.loading import load_base
 from holdfast.application.retain import Plan, PruneResult
-from holdfast.application.sealing import sealer_for, write_event
-from holdfast.application.snapshot import Snapshot, changes, from_plain, promise_broken, take
+from holdfast.application.sealing import sealer_for
+from holdfast.application.snapshot import Snapshot, promise_broken, take
+from holdfast.application.telling import Teller
 from holdfast.application.trailing import Trail
 from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.audit_type import AuditType
-from holdfast.domain.delta import Operation
 from holdfast.domain.errors import (
     CheckpointConflictError,
+    CheckpointReadError,
     PromiseBrokenWarning,
     StateSizeWarning,
     StateTooLargeError,
 )
 from holdfast.domain.event import Event
 from holdfast.domain.ids import check_id, check_workflow_id
-from holdfast.domain.record import Commit, Head, Lease, Removal, Transition
-from holdfast.domain.reducers import DECISION_EVENT
-from holdfast.domain.trail import FACT_CHARS_MAX
+from holdfast.domain.plain import Plain
+from holdfast.domain.record import Commit, Head, Lease, Transition
 
 PRUNED_EVENT = "CHECKPOINTS_PRUNED"
-#: Types of events that have a meaning in the trail, most under the same name.
-_TOLD_TYPES = {**{kind.value: kind for kind in AuditType}, DECISION_EVENT: AuditType.AGENT_DECISION}
-#: Those whose particulars an auditor will ask for.
-_TOLD_WHOLE = frozenset(
-    {
-        AuditType.AGENT_DECISION,
-        AuditType.APPROVAL_REQUESTED,
-        AuditType.APPROVAL_GRANTED,
-        AuditType.APPROVAL_DENIED,
-    }
-)
 
 
 class Writer:
@@ -57,9 +48,14 @@ class Writer:
     def __init__(self, kit: Kit, queue: CommitQueue, housekeeper: Housekeeper, trail: Trail) -> None:
         self._kit = kit
         self._trail = trail
+        self._teller = Teller(trail)
         self._queue = queue
         self._housekeeper = housekeeper
         self.bases = Bases(kit.cache_bytes)
+        #: Tells what a workflow's next commit builds on while those before it wait in memory.
+        self.held_base: Callable[[str], Base | None] = lambda workflow_id: None
+        #: Answers what to build on where the store cannot be read, or raises what it is given.
+        self.blind_base: Callable[[CheckpointReadError], Base] = _raised
         #: Workflows that were acquired here, and the tokens that their commits show, lost or not.
         self._tokens: dict[str, int] = {}
 
@@ -75,31 +71,54 @@ class Writer:
                 agent_version=command.agent_version,
                 resume_handler=command.resume_handler,
             )
-            subject = Subject(command, self._pack(command.stage_state), self._pack(command.agent_state))
+            states = self._pack(command.stage_state), self._pack(command.agent_state)
+            as_of = command.migrated.event_seq if command.migrated else None
+            schema = command.schema_version or self._kit.app.schema_version
+            subject = Subject(command, *states, schema, as_of=as_of)
             base = self._base(slot)
             self._check_expected(command, slot, base)
             snapshot = take(fields, self._kit.packer, base.snapshot, self._promised(command, base))
             size_bytes = snapshot.size
             base = self._check_size(command.workflow_id, base, size_bytes + subject.size)
-            draft = self._draft(subject, base, snapshot, size_bytes)
+            draft = derive(self._kit, subject, base, snapshot, size_bytes)
             if draft is None:
                 return self._repeat(slot, replace(base, snapshot=snapshot, is_read_back=False), on_done)
             if draft.due and command.append_only and self._is_broken(command, fields, snapshot):
                 snapshot = take(fields, self._kit.packer, base.snapshot)
-                draft = self._draft(subject, base, snapshot, snapshot.size) or draft
-            commit = replace(draft.commit, audit=self._tell_checkpoint(command, draft))
+                draft = derive(self._kit, subject, base, snapshot, snapshot.size) or draft
+            commit = replace(draft.commit, audit=self._teller.checkpoint(command, draft.id))
             ticket = Ticket(commit, base.lineage, draft.id, on_done)
+            ticket.intent = StateIntent(subject, snapshot, draft.base.size_bytes)
             self._submit(slot, ticket, draft.base)
             if draft.due:
                 self._housekeeper.owe(KeyframeJob(draft.due, snapshot, ticket))
         return ticket
 
     def append(
-        self, command: AppendEvent, on_done: OnDone | None = None, transitions: tuple[Transition, ...] = ()
+        self,
+        command: AppendEvent,
+        on_done: OnDone | None = None,
+        transitions: tuple[Transition, ...] = (),
+        *,
+        is_urgent: bool = True,
     ) -> Ticket:
-        """Queue an event, and changes of status that it stands for; the result is the event."""
+        """Queue an event, and changes of status that it stands for; the result is the event.
+
+        What is not urgent goes with the next commit that is.
+        """
         with self._trail.refusals(command.workflow_id), self.bases.slot(command.workflow_id) as slot:
-            return self._append(slot, command, on_done, transitions)
+            return self._append(slot, command, on_done, transitions, is_urgent=is_urgent)
+
+    def append_planned(
+        self, workflow_id: str, plan: Callable[[], tuple[AppendEvent, tuple[Transition, ...]]]
+    ) -> Ticket:
+        """Queue an event made from what the store holds, while nobody here prepares another commit."""
+        with self._trail.refusals(workflow_id), self.bases.slot(workflow_id) as slot:
+            self._settle(slot)
+            # First what it builds on: a commit of somebody else after that is a conflict, and not overlooked.
+            self._base(slot, is_head_enough=True)
+            command, transitions = plan()
+            return self._append(slot, command, None, transitions)
 
     def remove(
         self, workflow_id: str, plan: Callable[[], Plan], told: tuple[AuditEntry, ...] | None = None
@@ -118,7 +137,7 @@ class Writer:
                 # The tombstones' own record: a listing that was lost is made anew from it.
                 event = AppendEvent(workflow_id, PRUNED_EVENT, {"sequences": list(removal.sequences)})
                 self._queue.wait(self._append(slot, event, is_told=False))
-            audit = self._tell_removal(workflow_id, removal) if told is None else told
+            audit = self._teller.removal(workflow_id, removal) if told is None else told
             removal = replace(removal, audit=audit)
             freed_bytes = self._kit.store.remove(workflow_id, removal)
             if slot.base is not None and slot.base.head.sequence in removal.sequences:
@@ -144,6 +163,10 @@ class Writer:
             # Whoever had it before may have written: the next commit builds on what the store holds.
             slot.base = None
         return lease
+
+    def holds_lease(self, workflow_id: str) -> bool:
+        """Tell whether a workflow was acquired here and not given up since, lost or not."""
+        return workflow_id in self._tokens
 
     def release(self, lease: Lease) -> None:
         """Give a workflow up, once everything prepared under its lease is decided."""
@@ -171,6 +194,7 @@ class Writer:
         transitions: tuple[Transition, ...] = (),
         *,
         is_told: bool = True,
+        is_urgent: bool = True,
     ) -> Ticket:
         kit = self._kit
         self._check_names(
@@ -182,42 +206,21 @@ class Writer:
         )
         base = self._base(slot, is_head_enough=True)
         event = _event(command, base.head, kit)
-        sealer = sealer_for(kit.vault, command.workflow_id)
-        record = write_event(sealer, event, base.head.event_hash)
-        head = replace(base.head, event_seq=record.seq, event_hash=record.hash)
-        audit = self._tell_event(event, record.hash) if is_told else ()
-        commit = Commit(
-            slot.workflow_id,
-            base.head,
-            events=(record,),
-            transitions=transitions,
-            audit=audit,
-            expected_files=sealer.guard if sealer else {},
-        )
-        told = replace(event, data=kit.registry.revive(event.data), hash=record.hash)
-        return self._submit(slot, Ticket(commit, base.lineage, told, on_done), replace(base, head=head))
+        intent = EventIntent(event, transitions, is_told)
+        made = make(kit, intent, base, self._teller)
+        ticket = Ticket(made.commit, base.lineage, made.result, on_done)
+        ticket.intent = intent
+        return self._submit(slot, ticket, made.base, is_urgent=is_urgent)
 
-    def _pack(self, state: Mapping[str, Any] | None) -> bytes | None:
+    def _pack(self, state: Mapping[str, Any] | Plain | None) -> bytes | None:
         if state is None:
             return None
-        data = self._kit.packer.pack(dict(state))
+        data = self._kit.packer.pack(state if isinstance(state, Plain) else dict(state))
         return data if self._kit.redactor is None else self._kit.redactor.packed(data, self._kit.packer)
 
     def _promised(self, command: CreateCheckpoint, base: Base) -> frozenset[str]:
         """Take no list on trust whose items were read back: secrets are hidden in those."""
         return frozenset() if base.is_read_back and self._kit.redactor is not None else command.append_only
-
-    def _changes(self, base: Base, snapshot: Snapshot) -> list[Operation]:
-        """Find what changed since the base, as it is stored: without secrets."""
-        packer, redactor = self._kit.packer, self._kit.redactor
-        if redactor is None or base.snapshot is None:
-            return changes(base.snapshot, snapshot, packer)
-        if base.is_read_back:
-            # What is stored may have been hidden by other rules than today's, or not at all.
-            hidden = from_plain(redactor.tree(snapshot.plain(packer)), packer)
-            return changes(base.snapshot, hidden, packer)
-        ops = changes(base.snapshot, snapshot, packer)
-        return redactor.operations(ops, lambda path: snapshot.value_at(path, packer))[0] if ops else ops
 
     def _check_names(self, **names: str | None) -> None:
         if self._kit.redactor is not None:
@@ -229,21 +232,28 @@ class Writer:
         if base is not None and base.sound and (is_head_enough or not base.is_stub):
             return base
         self._settle(slot)
+        held = self.held_base(slot.workflow_id)
+        if held is not None and (is_head_enough or not held.is_stub):
+            slot.base = held
+            return held
         if base is not None and not base.sound and self._kit.vault is not None:
             self._kit.vault.look_again(slot.workflow_id)
-        if is_head_enough:
-            slot.base = Base(self._kit.store.head(slot.workflow_id), Lineage(), is_stub=True)
+        try:
+            if is_head_enough:
+                slot.base = Base(self._kit.store.head(slot.workflow_id), Lineage(), is_stub=True)
+                return slot.base
+            loaded = load_base(self._kit, slot.workflow_id)
+        except CheckpointReadError as problem:
+            slot.base = self.blind_base(problem)
             return slot.base
-        loaded = load_base(self._kit, slot.workflow_id)
+        if held is not None:
+            # Only events wait: the state is the one that is stored.
+            slot.base = replace(loaded.base, head=held.head, lineage=held.lineage)
+            return slot.base
         slot.base = loaded.base
         if loaded.owed is not None:
             self._housekeeper.owe(loaded.owed)
         return loaded.base
-
-    def _is_rekeyed(self, workflow_id: str, base: Base) -> bool:
-        """Tell whether the key of the last checkpoint was destroyed: nothing can be built on that one."""
-        vault = self._kit.vault
-        return vault is not None and vault.sealer(workflow_id).key_id != base.key_id
 
     def _check_expected(self, command: CreateCheckpoint, slot: Slot, base: Base) -> None:
         expected = command.expected_sequence
@@ -273,16 +283,6 @@ class Writer:
         )
         return replace(base, warned_bytes=size_bytes)
 
-    def _draft(self, subject: Subject, base: Base, snapshot: Snapshot, size_bytes: int) -> Draft | None:
-        """Work out the next checkpoint; None if it would only repeat the last one."""
-        if base.snapshot is None or self._is_rekeyed(subject.command.workflow_id, base):
-            return Drafting(self._kit, subject, base, snapshot, size_bytes).whole()
-        ops = self._changes(base, snapshot)
-        is_repeated = not ops and base.id is not None and subject.fingerprint == base.fingerprint
-        if is_repeated and not subject.command.force:
-            return None
-        return Drafting(self._kit, subject, base, snapshot, size_bytes).change(ops)
-
     def _repeat(self, slot: Slot, base: Base, on_done: OnDone | None) -> Ticket:
         """Answer the checkpoint before, if it still is the last one when the store is asked."""
         # An empty commit costs no sync, and learns what others did, of the lease, and of those before it.
@@ -306,50 +306,13 @@ class Writer:
             self._queue.settle(slot.pending)
             slot.pending = None
 
-    def _tell_checkpoint(self, command: CreateCheckpoint, draft: Draft) -> tuple[AuditEntry, ...]:
-        facts: dict[str, int | str] = {"cp_seq": draft.id.sequence, "checksum": draft.id.checksum}
-        kind = AuditType.CHECKPOINT_CREATED
-        if command.forked_from is not None:
-            kind = AuditType.WORKFLOW_FORKED
-            facts["from"] = f"{command.forked_from['wf']}@{command.forked_from['seq']}"
-        return self._trail.told(
-            kind,
-            session_id=command.session_id,
-            workflow_id=command.workflow_id,
-            agent=command.agent_id,
-            facts=facts,
-        )
-
-    def _tell_event(self, event: Event, digest: str) -> tuple[AuditEntry, ...]:
-        """Tell of an event under its own type where the trail knows it; a decision is told whole."""
-        facts: dict[str, int | str] = {"event_seq": event.seq, "event_hash": digest}
-        kind = _TOLD_TYPES.get(event.type, AuditType.EVENT_RECORDED)
-        if kind is AuditType.EVENT_RECORDED:
-            facts["event"] = event.type[:FACT_CHARS_MAX]
-        if event.cp_seq is not None:
-            facts["cp_seq"] = event.cp_seq
-        return self._trail.told(
-            kind,
-            workflow_id=event.workflow_id,
-            agent=event.agent,
-            correlation_id=event.step_id,
-            facts=facts,
-            payload=event.data if kind in _TOLD_WHOLE else None,
-        )
-
-    def _tell_removal(self, workflow_id: str, removal: Removal) -> tuple[AuditEntry, ...]:
-        sequences = removal.sequences
-        facts: dict[str, int | str] = {"checkpoints": len(sequences), "groups": len(removal.groups)}
-        if sequences:
-            facts |= {"first": sequences[0], "last": sequences[-1]}
-        return self._trail.told(AuditType.CHECKPOINTS_PRUNED, workflow_id=workflow_id, facts=facts)
-
-    def _submit(self, slot: Slot, ticket: Ticket, following: Base) -> Ticket:
+    def _submit(self, slot: Slot, ticket: Ticket, following: Base, *, is_urgent: bool = True) -> Ticket:
         if token := self._tokens.get(slot.workflow_id):
             ticket.commit = replace(ticket.commit, token=token)
         if self._trail.has_noted:
             self._trail.join()
-        self._queue.submit(ticket)
+        ticket.following = following
+        self._queue.submit(ticket, is_urgent=is_urgent)
         slot.pending = ticket
         slot.base = following
         return ticket
@@ -370,6 +333,10 @@ def _event(command: AppendEvent, head: Head, kit: Kit) -> Event:
         cost=_hidden(command.cost, kit),
         data=plain if kit.redactor is None else kit.redactor.tree(plain),
     )
+
+
+def _raised(problem: CheckpointReadError) -> Base:
+    raise problem
 
 
 def _hidden(data: Any, kit: Kit) -> Any:

@@ -87,13 +87,11 @@ def _newest(keeper: LogKeeper) -> bytes:
 
 def _ask(keeper: LogKeeper, url: str, keys: Iterable[VerifierKey], old_size: int | None) -> None:
     """Bring the newest head to a witness, and its signature back."""
-    from holdfast import bootstrap
     from holdfast.application.witnessing import ask_witness
+    from holdfast.bootstrap_witness import witness_at
 
     size = _asked_size(keeper, old_size)
-    signatures = ask_witness(
-        _newest(keeper), keeper.add_checkpoint_request, bootstrap.witness_at(url), old_size=size
-    )
+    signatures = ask_witness(_newest(keeper), keeper.add_checkpoint_request, witness_at(url), old_size=size)
     keeper.add_cosignature("".join(f"{line}\n" for line in signatures).encode(), tuple(keys))
 
 

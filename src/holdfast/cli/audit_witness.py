@@ -56,11 +56,11 @@ def command(
     Example:
       holdfast audit witness --key w.key --log log.vkey --state seen
     """
-    from holdfast import bootstrap
+    from holdfast.bootstrap_witness import open_witness
 
     if public and listen is None:
         raise click.UsageError("--public goes with --listen")
-    witness = bootstrap.open_witness(key_file, read_keys(logs), folder, name=name)
+    witness = open_witness(key_file, read_keys(logs), folder, name=name)
     if listen is None:
         _answer_once(call, witness)
     else:
@@ -68,9 +68,9 @@ def command(
 
 
 def _listen(call: Call, witness: Witness, address: str, *, public: bool) -> None:
-    from holdfast import bootstrap
+    from holdfast.bootstrap_witness import witness_server
 
-    with bootstrap.witness_server(witness, address, public=public) as server:
+    with witness_server(witness, address, public=public) as server:
         if call.output.as_json:
             call.output.data({"url": server.url, "vkey": str(witness.key)})
         else:

@@ -15,6 +15,7 @@ class Exit(IntEnum):
     PARTIAL = 3
     NOT_FOUND = 4
     DIFFERENT = 5
+    DIVERGED = 6
     NO_STORE = 10
     LOCKED = 11
     NO_KEY = 12
@@ -24,6 +25,7 @@ class Exit(IntEnum):
     INCONCLUSIVE = 22
     NOTHING_VALID = 30
     REFUSED = 31
+    OLDER = 32
     OTHER_FORMAT = 40
     INTERRUPTED = 130
     PIPE_CLOSED = 141
@@ -51,6 +53,7 @@ EXIT_OF_ERROR: Mapping[str, Exit] = {
     "checkpoint_corrupt": Exit.CORRUPT,
     "checksum_mismatch": Exit.CORRUPT,
     "seal_broken": Exit.CORRUPT,
+    "checkpoint_quarantined": Exit.CORRUPT,
     "key_destroyed": Exit.NOT_FOUND,
     "store_not_found": Exit.NO_STORE,
     "store_locked": Exit.LOCKED,

@@ -16,6 +16,7 @@ from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError, Per
 
 # Imported where they are used: help must not wait for codecs and threads.
 if TYPE_CHECKING:
+    from holdfast.application.app import App
     from holdfast.application.kit import Kit
     from holdfast.application.resolve import Found
     from holdfast.application.service import CheckpointService
@@ -31,7 +32,7 @@ def session_name() -> str:
 
 
 @contextmanager
-def reading(call: Call) -> Iterator[Kit]:
+def reading(call: Call, *, app: App | None = None) -> Iterator[Kit]:
     """Open the store for reading: no lock, nothing written, not even on a copy that is not ours."""
     from holdfast import bootstrap
     from holdfast.config import Config
@@ -39,18 +40,23 @@ def reading(call: Call) -> Iterator[Kit]:
     config = Config.load({"store": call.store, "session": session_name()})
     store = bootstrap.open_store(config, read_only=True, create=False)
     try:
-        yield bootstrap.build_kit(store, config)
+        yield bootstrap.build_kit(store, config, app=app)
     finally:
         store.close()
 
 
 @contextmanager
-def writing(call: Call, *, create: bool = False, encrypt: bool = False) -> Iterator[CheckpointService]:
+def writing(
+    call: Call, *, create: bool = False, encrypt: bool = False, app: App | None = None, **more: Any
+) -> Iterator[CheckpointService]:
     """Open the store for changing it; one that is made now may be an encrypted one."""
     from holdfast import bootstrap
 
     settings: dict[str, Any] = {"session": session_name(), "end_session": False, "encrypt": encrypt or None}
-    with bootstrap.open(call.store, create=create, **settings) as service:
+    settings |= more
+    # Programs may be told to keep nothing; who looks after a store means that store.
+    settings |= {"enabled": True, "auto_recovery": False}
+    with bootstrap.open(call.store, create=create, app=app, **settings) as service:
         yield service
 
 

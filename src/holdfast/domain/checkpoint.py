@@ -16,6 +16,8 @@ from holdfast.domain.time import parse_timestamp
 
 SCHEMA_VERSION = "1.0.0"
 DEFAULT_MAX_RETRIES = 3
+#: Type of the events that tell of a change of status.
+STATUS_EVENT = "CHECKPOINT_STATUS"
 
 _Known = TypeVar("_Known", bound=StrEnum)
 
@@ -161,7 +163,7 @@ class CheckpointMeta:
         return cls(
             id=checkpoint_id,
             size_bytes=entry.state_bytes,
-            schema_version=SCHEMA_VERSION,
+            schema_version=entry.schema,
             agent_id=entry.agent,
             created_at=checkpoint_id.timestamp,
             type=_known(CheckpointType, entry.type, place),
@@ -175,6 +177,11 @@ class CheckpointMeta:
             pruned=entry.pruned,
             label=entry.label,
         )
+
+
+def has_ended(last: Entry) -> bool:
+    """Tell by its last checkpoint whether a workflow ended: then there is nothing to go on with."""
+    return last.type == CheckpointType.WORKFLOW_COMPLETE
 
 
 def check_transition(current: CheckpointStatus, target: CheckpointStatus, *, place: str = "") -> None:

@@ -17,7 +17,8 @@ CheckpointError
 |   |-- CheckpointNotFoundError
 |   |-- CheckpointCorruptError
 |   |   |-- ChecksumMismatchError
-|   |   `-- SealBrokenError
+|   |   |-- SealBrokenError
+|   |   `-- CheckpointQuarantinedError
 |   |-- KeyDestroyedError
 |   |-- StoreNotFoundError
 |   `-- StoreLockedError
@@ -170,6 +171,12 @@ class SealBrokenError(CheckpointCorruptError):
     code = "seal_broken"
 
 
+class CheckpointQuarantinedError(CheckpointCorruptError):
+    """The checkpoint was found damaged and set aside; it is not used until it is released."""
+
+    code = "checkpoint_quarantined"
+
+
 class KeyDestroyedError(CheckpointReadError):
     """What is asked for was erased: the key that it was encrypted with is gone for good."""
 
@@ -266,8 +273,16 @@ class ConfigError(CheckpointError, ValueError):
     code = "invalid_config"
 
 
+#: What makes one checkpoint unusable, and says nothing about those before it.
+UNUSABLE = (CheckpointCorruptError, CheckpointNotFoundError, StateReconstructionError)
+
+
 class StoreDamageWarning(UserWarning):
     """Damage was found and worked around."""
+
+
+class EventsSkippedWarning(UserWarning):
+    """Events could not be replayed, and the state is without them."""
 
 
 class StateSizeWarning(UserWarning):

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import lru_cache
 
 from holdfast.domain.errors import InvalidIdError
+from holdfast.domain.ladder import Mode
+from holdfast.domain.time import timestamp_text
 
 #: What stands for the hash before the first.
 GENESIS = "GENESIS"
@@ -34,12 +36,15 @@ FILE_NAME_CHARS_MAX = 200
 _COUNTED = re.compile(r"(?:latest|(?P<sequence>[0-9]{1,18}))(?:~(?P<back>[0-9]{1,18}))?")
 _PHASE = re.compile(r"phase:(?P<phase>[0-9]{1,18})")
 _STAGE = re.compile(r"stage:(?P<stage>.+)", re.DOTALL)
+_EVENT = re.compile(r"event:(?P<event>[0-9]{1,18})")
+_TIME = re.compile(r"time:(?P<time>.+)", re.DOTALL)
 _CHECKPOINT_FILE = re.compile(r"(?:.*[/\\])?checkpoint_(?P<sequence>[0-9]{1,18})\.[a-z0-9.]+", re.DOTALL)
 _HEX = re.compile(r"[0-9a-f]{4,32}")
 _UUID_PARTS = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
 
 
 _SHOWN_CHARS = 16
+_TIME_SHOWN_CHARS = 40
 
 
 def check_file_name(name: str) -> str:
@@ -64,6 +69,10 @@ class CheckpointID:
     uuid: str = ""
     stage_id: str | None = None
     agent_id: str | None = None
+    #: False in a receipt for what waits in memory and is lost if the process ends before it is written.
+    durable: bool = field(default=True, compare=False)
+    #: Where the ladder of degradation stood.
+    mode: Mode = field(default=Mode.FULL, compare=False)
 
     def __str__(self) -> str:
         return f"{self.workflow_id}@{self.sequence}"
@@ -77,6 +86,8 @@ class CheckpointRef:
         path: a checkpoint file; `sequence` is the number in its name, and the workflow is the one
             whose `folder_name` is the file's folder.
         sequence, phase, stage: that checkpoint of `workflow_id`, or the newest of that phase or stage.
+        event, moment: no checkpoint but a point, which may lie between two: everything up to and
+            including that event, or that moment.
         none of them: the newest checkpoint of `workflow_id`.
     `back` then counts that many checkpoints back. Where `uuid` is set the text may be a workflow id
     or the beginning of a checkpoint's UUID: a workflow that exists goes first.
@@ -87,11 +98,18 @@ class CheckpointRef:
     back: int = 0
     phase: int | None = None
     stage: str | None = None
+    event: int | None = None
+    moment: datetime | None = None
     #: Canonical lower-case UUID, whole or its beginning.
     uuid: str = ""
     path: str = ""
     #: Written without a selector: `WF`, not `WF@latest`.
     bare: bool = False
+
+    @property
+    def is_point(self) -> bool:
+        """Tell whether this names a point in a workflow's journal and no checkpoint."""
+        return self.event is not None or self.moment is not None
 
     def __str__(self) -> str:
         if self.path:
@@ -105,19 +123,24 @@ class CheckpointRef:
             return f"phase:{self.phase}"
         if self.stage is not None:
             return f"stage:{self.stage}"
+        if self.event is not None:
+            return f"event:{self.event}"
+        if self.moment is not None:
+            return f"time:{timestamp_text(self.moment)}"
         counted = "latest" if self.sequence is None else str(self.sequence)
         return f"{counted}~{self.back}" if self.back else counted
 
 
 def parse_ref(text: str) -> CheckpointRef:
-    """Read a reference to a checkpoint.
+    """Read a reference to a checkpoint, or to a point between two.
 
     Args:
         text: `WF@42`, `WF@latest`, `WF@42~2`, `WF@phase:2`, `WF@stage:NAME`, a UUID or at least four
-            hex digits of its beginning, the path of a checkpoint file, or a workflow id (its newest).
+            hex digits of its beginning, the path of a checkpoint file, or a workflow id (its newest);
+            as a point `WF@event:123` or `WF@time:2026-01-11T14:30:00Z`.
 
     Raises:
-        InvalidIdError: if the workflow id or the stage name in it is none.
+        InvalidIdError: if the workflow id, the stage name or the time in it is none.
     """
     in_file = _CHECKPOINT_FILE.fullmatch(text)
     if in_file:
@@ -142,7 +165,25 @@ def _selected(workflow_id: str, selector: str) -> CheckpointRef | None:
         return CheckpointRef(check_workflow_id(workflow_id), phase=int(phase["phase"]))
     if stage := _STAGE.fullmatch(selector):
         return CheckpointRef(check_workflow_id(workflow_id), stage=check_id("stage", stage["stage"]))
+    if event := _EVENT.fullmatch(selector):
+        return CheckpointRef(check_workflow_id(workflow_id), event=int(event["event"]))
+    if time := _TIME.fullmatch(selector):
+        return CheckpointRef(check_workflow_id(workflow_id), moment=_moment(time["time"]))
     return None
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.utcoffset() is not None:
+            return moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise InvalidIdError(
+        "this is no time, or one without its time zone",
+        place=ascii(text)[:_TIME_SHOWN_CHARS],
+        hint="Write it like 2026-01-11T14:30:00Z, or 2026-01-11T15:30:00+01:00.",
+    )
 
 
 def _uuid_prefix(text: str) -> str:

@@ -19,6 +19,8 @@ DECODE_DEPTH = MAX_DEPTH + 1_000
 
 #: After so many bytes that were not the needle the byte is not rare.
 _RARE_TRIES = 100
+#: In so few bytes anything is found at once.
+_SHORT_BYTES = 1024
 
 INT_MIN, INT_MAX = -(2**63), 2**64 - 1
 
@@ -70,6 +72,8 @@ def text_of(data: bytes) -> bytes:
 
 def contains(data: bytes, needle: bytes, rare: int) -> bool:
     """Find a needle by its byte at `rare`: one byte is found many times faster than several if it is rare."""
+    if len(data) < _SHORT_BYTES:
+        return needle in data
     byte = needle[rare : rare + 1]
     at = data.find(byte)
     for _ in range(_RARE_TRIES):

@@ -84,7 +84,8 @@ def removal(entries: Iterable[Entry], keyframes: Sequence[KeyframeEntry], keep: 
     return Removal(
         sequences=sequences,
         groups=groups,
-        events_through=kept[0].event_seq if sequences or groups else 0,
+        # Its own event stays: the one after it, the first to be replayed, is verified on top of its hash.
+        events_through=max(kept[0].event_seq - 1, 0) if sequences or groups else 0,
         blobs=_orphans(ordered, keyframes, needed, set(groups)),
     )
 

@@ -31,6 +31,8 @@ def parse_timestamp(text: str) -> datetime:
     """Read an ISO 8601 timestamp that names its time zone; answer it in UTC."""
     try:
         moment = datetime.fromisoformat(text)
+        if moment.tzinfo is UTC:
+            return moment
         if moment.utcoffset() is not None:
             return moment.astimezone(UTC)
     except (ValueError, TypeError, OverflowError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from holdfast.adapters.filesystem import apply
@@ -64,6 +66,23 @@ def test_appending_to_a_known_file_syncs_no_folder(disk):
     second.apply([Operation(Kind.WRITE, "a/b/f", 11, b"!")])
     second.sync()
     assert disk.synced == []
+
+
+def test_what_goes_goes_also_where_there_is_no_room_for_what_comes_before_it(disk, tmp_path):
+    old = tmp_path / "old"
+    old.write_bytes(b"in the way")
+
+    def full(handle, data, offset):
+        raise OSError(errno.ENOSPC, "no space left")
+
+    disk.write = full
+    listed = [Operation(Kind.WRITE, "new", 0, b"x"), Operation(Kind.UNLINK, "old")]
+    with pytest.raises(OSError, match="no space left"):
+        Applier(disk).apply(listed)
+    assert not old.exists()
+    del disk.write
+    Applier(disk).apply(listed)
+    assert (tmp_path / "new").read_bytes() == b"x"
 
 
 def test_many_files_are_synced_at_once(disk, monkeypatch):

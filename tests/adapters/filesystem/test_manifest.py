@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.adapters.filesystem.manifest import (
-    LATEST_MAX,
     Manifest,
     ManifestDamaged,
     entry_line,
     header_line,
     keyframe_line,
-    latest_json,
     parse,
     transition_line,
 )
@@ -84,10 +80,3 @@ def test_a_cut_line_is_found():
         parse(lines[:-1])
     with pytest.raises(ManifestDamaged):
         parse(lines.partition(b"\n")[2])
-
-
-def test_the_latest_workflows_are_kept_newest_first():
-    first = latest_json(b"not json", {"a": Entry(1, "u", "2026-01-01", "t", "c")})
-    many = {f"w{n}": Entry(n, "u", f"2026-02-{n:04d}", "t", "c") for n in range(LATEST_MAX + 5)}
-    rows = json.loads(latest_json(first, many))["workflows"]
-    assert len(rows) == LATEST_MAX and rows[0]["workflow_id"] == f"w{LATEST_MAX + 4}"

@@ -81,7 +81,7 @@ def test_a_folder_that_holds_another_workflow_is_not_believed(store, fill, root)
 
 
 def test_a_large_file_is_mapped(store, monkeypatch):
-    monkeypatch.setattr(views, "_MAP_BYTES_MIN", 1000)
+    monkeypatch.setattr(store._disk, "map_bytes", 1000)
     data = b"z" * 5000
     store.commit([Commit("wf", Head(), blobs={commits.sha256(data): data})])
     assert store.blob(commits.sha256(data)) == data
@@ -136,7 +136,7 @@ def test_a_manifest_that_was_written_anew_is_not_taken_for_more_of_the_old_one(s
 
 
 def test_a_large_blob_that_is_not_in_its_file_yet_is_read_all_the_same(store, monkeypatch):
-    monkeypatch.setattr(views, "_MAP_BYTES_MIN", 10)
+    monkeypatch.setattr(store._disk, "map_bytes", 10)
     data = b"b" * 100
     history = History(store, "W")
     history.commit(blobs={blob_name(data): data})

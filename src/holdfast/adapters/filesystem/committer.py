@@ -14,7 +14,7 @@ from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Frame, Operation, encode_operations
 from holdfast.adapters.filesystem.group import Group
 from holdfast.adapters.filesystem.journal import Appended, Journal
-from holdfast.adapters.filesystem.keyframing import add_keyframe, sums_of_sealed
+from holdfast.adapters.filesystem.keyframing import add_keyframe, damaged_keyframe, sums_of_sealed
 from holdfast.adapters.filesystem.leases import Decide, Leases, fence, read_lease
 from holdfast.adapters.filesystem.overlay import Files, Overlay
 from holdfast.adapters.filesystem.own_files import leaves_nothing
@@ -37,7 +37,7 @@ from holdfast.domain.errors import (
     StoreClosedError,
     UnstorableValueError,
 )
-from holdfast.domain.record import NO_WORKFLOW, Commit, Entry, Keyframe, Removal
+from holdfast.domain.record import NO_WORKFLOW, Commit, Keyframe, Removal
 from holdfast.ports import Clock
 
 _STANDINGS_MAX = 8192
@@ -68,7 +68,6 @@ class Committer:
         self._closed = False
         self._standings: OrderedDict[str, Standing] = OrderedDict()
         self._sound: set[str] = set()
-        self.recent: dict[str, Entry] = {}
         self.leases = Leases(disk, clock, self._keep_lease)
         self.journal = Journal(disk, journal_bytes)
         self.settler = Settler(disk, self.journal, self._overlay, self.refresh, self._locked)
@@ -93,6 +92,11 @@ class Committer:
     @property
     def _frame_bytes_max(self) -> int:
         return self.journal.ring.capacity // 2
+
+    @property
+    def _event_bytes(self) -> int:
+        """What states leave free in the journal."""
+        return self.journal.ring.capacity // 8
 
     @property
     def pending_bytes(self) -> int:
@@ -208,11 +212,10 @@ class Committer:
         def appended() -> None:
             for key, standing in standings.items():
                 self._remember(key, standing)
-            for commit, outcome in zip(commits, outcomes, strict=False):
-                if outcome is None and commit.record is not None:
-                    self.recent[commit.workflow_id] = commit.record.entry
 
-        written = self._write(draft, appended, staging)
+        # States leave room for events: on a full disk, where nothing is settled, those go on longest.
+        is_state = any(commit.record is not None for commit in commits)
+        written = self._write(draft, appended, staging, self._event_bytes if is_state else 0)
         concerns_files = any(commit.erased or commit.files for commit in commits)
         if concerns_files and any(map(leaves_nothing, written)):
             # Gone is what no file holds any more, the journal included.
@@ -251,7 +254,11 @@ class Committer:
             standings[key] = after
 
     def _write(
-        self, draft: Callable[[Group], None], appended: Callable[[], None], staging: Staging
+        self,
+        draft: Callable[[Group], None],
+        appended: Callable[[], None],
+        staging: Staging,
+        reserved_bytes: int = 0,
     ) -> list[Operation]:
         """Append what `draft` puts into a group, as one frame, under the lock; then sync it outside."""
         while True:
@@ -261,7 +268,7 @@ class Committer:
                 if not group.operations and not staging.is_chosen:
                     return []
                 payload = encode_operations(group.operations)
-                fits = self.journal.room_for(len(payload))
+                fits = self.journal.room_for(len(payload) + reserved_bytes)
                 if fits and not staging.collides(self.journal.unsettled()):
                     staging.place()
                     frame = self._append(group.operations, payload)
@@ -344,17 +351,19 @@ class Committer:
         """Store a keyframe and its sum, and the sums of delta files that nobody will append to any more."""
         # Hashed before the lock is taken: a sealed file does not change.
         sums = sums_of_sealed(self.files, self.views, workflow_id)
+        damaged = damaged_keyframe(self.views, workflow_id, keyframe.entry.sequence)
         kept = keyframe
+
+        def draft(group: Group) -> None:
+            add_keyframe(group.draft, self.views, workflow_id, kept, sums, damaged)
+            # A file is put in its place only if something in the frame says what it is.
+            staging.choose([0] if group.operations else [])
+
         with Staging(self._disk) as staging:
             if len(keyframe.data) > self._frame_bytes_max // 2:
                 staging.add(0, keyframe_path(workflow_id, keyframe), keyframe.data)
-                staging.choose([0])
                 kept = Keyframe(keyframe.entry, b"")
-            self._write(
-                lambda group: add_keyframe(group.draft, self.views, workflow_id, kept, sums),
-                _nothing,
-                staging,
-            )
+            self._write(draft, _nothing, staging)
 
     def remove(self, workflow_id: str, removal: Removal) -> int:
         """Commit a removal; answers the bytes it gives back."""

@@ -22,6 +22,7 @@ except ImportError as error:
         hint="Use another kind of store here, or Linux or macOS.",
     ) from error
 
+MAP_BYTES = 10 * 1024 * 1024
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 
@@ -45,8 +46,10 @@ class Disk:
     No symbolic link is followed, at any depth: a store is treated as written by an attacker.
     """
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, map_bytes: int = MAP_BYTES) -> None:
         self.root = root
+        #: From this size on, files are read through a memory map.
+        self.map_bytes = map_bytes
 
     # -- folders -----------------------------------------------------------------------------
 

@@ -20,10 +20,11 @@ _KEPT = (layout.CHECKPOINTS, layout.EVENTS, layout.LEASES, layout.BLOBS, layout.
 _NAMED = ("holds", "imports", "keys", "reports", "sessions")
 
 
-def check_store(disk: Disk, files: Files, views: Views) -> Iterator[Finding]:
+def check_store(files: Files, views: Views) -> Iterator[Finding]:
     """Everything the store knows about itself, compared with what is there."""
-    for report in quarantine.reports(disk):
-        yield Finding(f"{layout.QUARANTINE}: {report['place']}", str(report["reason"]))
+    for report in quarantine.reports(files):
+        is_settled = bool(report.get("released"))
+        yield Finding(f"{layout.QUARANTINE}: {report['place']}", str(report["reason"]), harm=not is_settled)
     for workflow_id in views.workflows():
         yield from _check_workflow(files, views, workflow_id)
     yield from _check_leases(files)

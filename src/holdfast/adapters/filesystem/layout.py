@@ -13,7 +13,6 @@ LEASES = "leases"
 AUDIT = "audit"
 BLOBS = "blobs"
 QUARANTINE = "quarantine"
-LATEST = "recovery/latest.json"
 MANIFEST = "manifest.jsonl"
 LEASE = "lease.json"
 SUMS = "SHA256SUMS"
@@ -90,7 +89,11 @@ def events_name(timestamp: str) -> str:
     return f"events_{timestamp[:10]}.jsonl"
 
 
+def is_sha256(text: str) -> bool:
+    return len(text) == 64 and set(text) <= set("0123456789abcdef")
+
+
 def blob_path(sha256: str) -> str:
-    if len(sha256) != 64 or not set(sha256) <= set("0123456789abcdef"):
+    if not is_sha256(sha256):
         raise ValueError(f"not a SHA-256: {sha256!r}")
     return f"{BLOBS}/{sha256[:2]}/{sha256}"

@@ -14,7 +14,6 @@ from holdfast.domain import plainjson
 from holdfast.domain.record import Entry, KeyframeEntry, Removal, Transition
 
 _SUM_BYTES = 16
-LATEST_MAX = 100
 
 #: Manifest key -> Entry field, in the order they are written.
 _FIELDS = {
@@ -231,24 +230,3 @@ def summed_line(fields: dict[str, Any]) -> bytes:
 
 def _sum(body: bytes) -> bytes:
     return hashlib.sha256(body).hexdigest()[:_SUM_BYTES].encode()
-
-
-def latest_json(before: bytes | None, recent: dict[str, Entry]) -> bytes:
-    """`recovery/latest.json`: the most recent workflows, newest first."""
-    known: dict[str, Any] = {}
-    try:
-        known = {row["workflow_id"]: row for row in json.loads(before or b"{}").get("workflows", [])}
-    except (ValueError, KeyError, TypeError, AttributeError):
-        known = {}
-    for workflow_id, entry in recent.items():
-        known[workflow_id] = {
-            "workflow_id": workflow_id,
-            "sequence": entry.sequence,
-            "checkpoint_id": entry.uuid,
-            "stage_id": entry.stage,
-            "agent_id": entry.agent,
-            "updated_at": entry.timestamp,
-            "checksum": entry.checksum,
-        }
-    rows = sorted(known.values(), key=lambda row: row["updated_at"], reverse=True)[:LATEST_MAX]
-    return json.dumps({"workflows": rows}, indent=2, ensure_ascii=False).encode() + b"\n"

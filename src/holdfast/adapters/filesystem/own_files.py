@@ -17,8 +17,18 @@ from holdfast.domain.record import Commit
 
 _KEYS = "keys/"
 _IMPORTS = "imports/"
+_QUARANTINE = f"{layout.QUARANTINE}/"
 #: All else in the folder is the store's alone.
-ROOTS = (f"{layout.AUDIT}/log/", "holds/", "imports/", _KEYS, "reports/", "sessions/")
+ROOTS = (
+    f"{layout.AUDIT}/log/",
+    "holds/",
+    "imports/",
+    _KEYS,
+    _QUARANTINE,
+    "recovery/",
+    "reports/",
+    "sessions/",
+)
 _OURS = (layout.ORDER, layout.SESSIONS)
 
 
@@ -144,6 +154,8 @@ def leaves_nothing(operation: Operation) -> bool:
     """
     if operation.path.startswith(_KEYS):
         return operation.kind is not Kind.WRITE
+    if operation.path.startswith(_QUARANTINE):
+        return operation.kind is Kind.UNLINK
     if operation.path.startswith((f"{layout.EVENTS}/", _IMPORTS)):
         return operation.kind is Kind.REPLACE
     return operation.path.endswith(f"/{layout.PAYLOADS}") and is_erasure(operation.data)

@@ -6,6 +6,7 @@ import hashlib
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import (
@@ -25,6 +26,8 @@ DATA_START = 2 * SLOT_BYTES
 #: magic, format version, generation of the ring file, counter, capacity, settled LSN, chain value there
 _SUPERBLOCK = struct.Struct("<4sIQQQQ32s")
 _SUPER_MAGIC = b"HFJS"
+#: A superblock with its digest.
+_BLOCK_BYTES = _SUPERBLOCK.size + 32
 VERSION = 1
 
 
@@ -45,7 +48,9 @@ class Superblock:
         return body + hashlib.sha256(body).digest()
 
     @staticmethod
+    @lru_cache(maxsize=4)
     def decode(data: bytes) -> Superblock | None:
+        """Read a superblock; None if it is not whole. Readers meet the same two before each look."""
         body, digest = data[: _SUPERBLOCK.size], data[_SUPERBLOCK.size : _SUPERBLOCK.size + 32]
         if len(digest) < 32 or hashlib.sha256(body).digest() != digest:
             return None
@@ -196,5 +201,5 @@ class Ring:
 
 def read_superblock(disk: Disk, handle: int) -> Superblock | None:
     """The newest valid superblock of a ring file."""
-    blocks = (Superblock.decode(disk.read(handle, SLOT_BYTES, slot * SLOT_BYTES)) for slot in range(2))
+    blocks = (Superblock.decode(disk.read(handle, _BLOCK_BYTES, slot * SLOT_BYTES)) for slot in range(2))
     return max((b for b in blocks if b is not None), key=lambda b: b.counter, default=None)

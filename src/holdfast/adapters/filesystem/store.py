@@ -12,16 +12,16 @@ from typing import Any, Self
 
 from holdfast.adapters.filesystem import layout, own_files, quarantine
 from holdfast.adapters.filesystem.committer import Committer
-from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.disk import MAP_BYTES, Disk
+from holdfast.adapters.filesystem.evidence import evidence
 from holdfast.adapters.filesystem.faults import reading, writing
 from holdfast.adapters.filesystem.follower import Follower
 from holdfast.adapters.filesystem.inspect import check_store, store_stats
 from holdfast.adapters.filesystem.inspect_trail import check_trail
 from holdfast.adapters.filesystem.leases import Leases, read_lease
-from holdfast.adapters.filesystem.manifest import Manifest, latest_json
+from holdfast.adapters.filesystem.manifest import Manifest
 from holdfast.adapters.filesystem.ring_files import Damage
 from holdfast.adapters.filesystem.settings import create_store, is_store, read_settings
-from holdfast.adapters.filesystem.staging import write_file
 from holdfast.adapters.filesystem.trails import Trails
 from holdfast.adapters.filesystem.views import Views
 from holdfast.adapters.system import SystemClock
@@ -68,6 +68,7 @@ class FilesystemStore:
         create: bool = True,
         journal_bytes: int = JOURNAL_BYTES,
         background: bool = True,
+        map_bytes: int = MAP_BYTES,
         disk: Disk | None = None,
         clock: Clock | None = None,
     ) -> Self:
@@ -78,10 +79,11 @@ class FilesystemStore:
             create: Make the store if there is none.
             journal_bytes: Size of the journal's ring; a commit may take half of it.
             background: Apply and settle in a thread; else only in `settle` and `close`.
+            map_bytes: From this size on, files are read through a memory map.
             disk: Another door to the file system, for tests.
             clock: What leases expire by; all who write one store must agree on it.
         """
-        disk = disk or Disk(os.path.abspath(path))
+        disk = disk or Disk(os.path.abspath(path), map_bytes)
         with reading(disk.root):
             exists = is_store(disk)
         if not exists and create and not read_only:
@@ -264,6 +266,11 @@ class FilesystemStore:
         with reading(self.url):
             return self._fresh().blob(sha256)
 
+    def evidence(self, workflow_id: str, sequence: int) -> Iterator[tuple[str, bytes]]:
+        with reading(self.url):
+            listed = self._fresh().manifest(workflow_id)
+            yield from evidence(self._source.files, listed, workflow_id, sequence)
+
     # -- the trail ---------------------------------------------------------------------------
 
     def _trails(self) -> Trails:
@@ -326,7 +333,7 @@ class FilesystemStore:
             views = self._fresh()
             if isinstance(self._source, Follower):
                 yield from self._source.check()
-            yield from check_store(self._disk, self._source.files, views)
+            yield from check_store(self._source.files, views)
             yield from check_trail(self._source.files, self._source.trails)
 
     def stats(self) -> dict[str, Any]:
@@ -338,15 +345,7 @@ class FilesystemStore:
     def settle(self) -> None:
         committer = self._writer()
         with writing(self.url):
-            self._settle(committer)
-
-    def _settle(self, committer: Committer) -> None:
-        committer.settler.settle()
-        recent, committer.recent = committer.recent, {}
-        if recent:
-            with committer.settler.locked():
-                data = latest_json(committer.files.read(layout.LATEST), recent)
-                write_file(self._disk, layout.LATEST, data)
+            committer.settler.settle()
 
     def close(self) -> None:
         if self._closed:
@@ -364,7 +363,7 @@ class FilesystemStore:
         committer.settler.stop()
         try:
             with writing(self.url):
-                self._settle(committer)
+                committer.settler.settle()
         except CheckpointWriteError:
             # The journal still holds everything; the next opening redoes it.
             committer.close(shrink=False)

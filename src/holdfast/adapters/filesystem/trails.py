@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Generic, TypeVar
 
 from holdfast.adapters.filesystem import layout, order
@@ -221,17 +222,21 @@ class Trails:
     def slot(self, session_id: str, seq: int) -> Slot | None:
         """Where the payload of an entry lies, or lay until it was erased."""
         path = layout.payloads_path(session_id)
-        known = self._slot.get(session_id)
-        if known is not None and known[0] <= seq:
-            near = next(slots(self._files, path, known[1]), None)
-            if near is None or (near.seq, near.offset) != known:
-                known = None
-        start = known[1] if known is not None and known[0] <= seq else 0
-        for slot in slots(self._files, path, start):
+        for slot in self._slots_near(session_id, path, seq):
             if slot.seq >= seq:
                 return slot if slot.seq == seq else None
             self._slot.set(session_id, (slot.seq, slot.offset))
         return None
+
+    def _slots_near(self, session_id: str, path: str, seq: int) -> Iterator[Slot]:
+        """Slots from the one found last on, if it is still there and not behind the one looked for."""
+        known = self._slot.get(session_id)
+        if known is not None and known[0] <= seq:
+            following = slots(self._files, path, known[1])
+            near = next(following, None)
+            if near is not None and (near.seq, near.offset) == known:
+                return chain((near,), following)
+        return slots(self._files, path, 0)
 
     # -- leaves ------------------------------------------------------------------------------
 
@@ -300,26 +305,29 @@ class Trails:
         session_at = self._listed_at(session_id)
         if session_at == UNLISTED or seq < 1:
             return None
-        found = self._search(order.claim(session_at, seq), self._start_near(session_id, session_at, seq))
+        near, index = self._leaf.get(session_id) or (0, 0)
+        is_ahead = near < 1 or near > seq
+        behind = b"" if is_ahead else order.claim(session_at, near)
+        found = self._search(order.claim(session_at, seq), 0 if is_ahead else index, behind)
         if found is not None:
             self._leaf.set(session_id, (seq, found))
         return found
 
-    def _start_near(self, session_id: str, session_at: int, seq: int) -> int:
-        near, index = self._leaf.get(session_id) or (0, 0)
-        claim = order.claim(session_at, near)
-        is_there = self._files.read(layout.ORDER, index * RECORD_BYTES, len(claim)) == claim
-        return index if is_there and near <= seq else 0
-
-    def _search(self, claim: bytes, start: int) -> int | None:
-        for first in range(start, self.size(), _SEARCHED_RECORDS):
-            data = self._files.read(layout.ORDER, first * RECORD_BYTES, _SEARCHED_RECORDS * RECORD_BYTES)
-            at = (data or b"").find(claim)
+    def _search(self, claim: bytes, start: int, behind: bytes) -> int | None:
+        """Find a leaf from another on, or from the first where that other is not what it was."""
+        size = self.size()
+        for first in range(start, size, _SEARCHED_RECORDS):
+            data = (
+                self._files.read(layout.ORDER, first * RECORD_BYTES, _SEARCHED_RECORDS * RECORD_BYTES) or b""
+            )
+            if first == start and not data.startswith(behind):
+                return self._search(claim, 0, b"")
+            at = data.find(claim)
             while at >= 0 and at % RECORD_BYTES:
-                at = (data or b"").find(claim, at + 1)
+                at = data.find(claim, at + 1)
             if at >= 0:
                 return first + at // RECORD_BYTES
-        return None
+        return self._search(claim, 0, b"") if 0 < size <= start else None
 
 
 def session_line(session_id: str) -> bytes:

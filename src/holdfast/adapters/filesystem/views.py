@@ -27,8 +27,6 @@ T = TypeVar("T")
 
 _REMEMBERED_MANIFESTS = 16
 _READ_AGAIN_MAX = 20
-#: From this size on, files are mapped and hashed without a copy.
-_MAP_BYTES_MIN = 10 * 1024 * 1024
 
 
 class _Known(NamedTuple):
@@ -253,7 +251,7 @@ class Views:
 
     def _verified(self, path: str, sha256: str) -> bytes:
         size = self._files.size(path)
-        data = self._mapped(path, size) if size and size >= _MAP_BYTES_MIN else self._files.read(path)
+        data = self._mapped(path, size) if size and size >= self._disk.map_bytes else self._files.read(path)
         if data is None:
             raise CheckpointNotFoundError("the file is gone", place=path)
         if hashlib.sha256(data).hexdigest() != sha256:

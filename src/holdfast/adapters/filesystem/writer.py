@@ -7,7 +7,7 @@ from holdfast.adapters.filesystem.frame import Kind, Operation
 from holdfast.adapters.filesystem.leases import LeaseFile
 from holdfast.adapters.filesystem.overlay import Files
 from holdfast.domain.errors import CheckpointNotFoundError
-from holdfast.domain.record import Commit, Head, Keyframe, Record
+from holdfast.domain.record import Commit, Head, Keyframe, KeyframeEntry, Record
 from holdfast.domain.value import value
 
 _REMEMBERED_FILES_MAX = 8192
@@ -133,6 +133,20 @@ class Draft:
             self.operations.append(Operation(kind, path, 0, keyframe.data))
         self.add_sum(folder, keyframe.entry.sha256, name)
         return manifest.keyframe_line(keyframe.entry)
+
+    def give_way(self, damaged: KeyframeEntry, new: KeyframeEntry, folder: str) -> None:
+        """Take the sum of a damaged keyframe away, and its file where the new one has another name.
+
+        The first thing that a group does: sums that it adds come after this.
+        """
+        name = layout.keyframe_name(damaged.sequence, damaged.suffix)
+        if damaged.suffix != new.suffix:
+            self.operations.append(Operation(Kind.UNLINK, f"{folder}/{name}"))
+        path, ending = layout.sums_path(folder), f"  {name}\n".encode()
+        lines = (self._files.read(path) or b"").splitlines(keepends=True)
+        kept = b"".join(line for line in lines if not line.endswith(ending))
+        self.operations.append(Operation(Kind.REPLACE, path, 0, kept))
+        self._new_ends[path] = len(kept)
 
     def add_sum(self, folder: str, sha256: str, name: str) -> None:
         self.append(layout.sums_path(folder), f"{sha256}  {name}\n".encode())

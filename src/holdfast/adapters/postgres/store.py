@@ -13,6 +13,7 @@ from holdfast.adapters.postgres.committer import Committer
 from holdfast.adapters.postgres.connections import Connections
 from holdfast.adapters.postgres.database import PostgresDatabase
 from holdfast.adapters.postgres.leasing import Leases
+from holdfast.adapters.set_aside import check_quarantine
 from holdfast.adapters.sql import inspect, keyframes
 from holdfast.adapters.sql.migrations import migrate, read_migrations, require_current
 from holdfast.adapters.sql.reading import Reading
@@ -23,6 +24,7 @@ from holdfast.domain.errors import (
     StoreNotFoundError,
     StoreReadOnlyError,
 )
+from holdfast.domain.quarantine import FOLDER
 from holdfast.domain.record import Commit, Keyframe, Lease, Removal
 from holdfast.ports import Finding
 
@@ -120,6 +122,7 @@ class PostgresStore(Reading):
 
     def check(self) -> Iterator[Finding]:
         yield from inspect.check_tables(self._database.scans())
+        yield from check_quarantine(self.files(FOLDER), self.file)
         [(fsync,)] = self._database.rows("select current_setting('fsync')")
         if fsync != "on":
             yield Finding("fsync", "is off on the server: a crash may lose what was acknowledged", harm=False)

@@ -1,0 +1,64 @@
+"""Names of lease owners that tell, to others on the same machine, whether the owner is still alive."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from pathlib import Path
+
+_NAME = re.compile(
+    r"(?P<task>[a-z0-9-]+):(?P<host>[^:]*):(?P<boot>[^:]*):(?P<room>[^:]*):(?P<pid>\d+):(?P<start>\d+)"
+)
+_START_FIELD = 22
+
+
+def own_name(task: str) -> str:
+    """Name this process as one that does a task."""
+    return ":".join((task, _host(), _boot(), _room(), str(os.getpid()), str(_start(os.getpid()) or 0)))
+
+
+def is_dead(owner: str) -> bool:
+    """Tell whether an owner is certainly gone: a process of this machine that ended.
+
+    One of another machine, or with a name of another form, may be alive for all that can be known here.
+    """
+    named = _NAME.fullmatch(owner)
+    if named is None or named["host"] != _host():
+        return False
+    if named["boot"] != _boot():
+        return bool(named["boot"] and _boot())
+    if named["room"] != _room() or not named["room"]:
+        return False
+    return _start(int(named["pid"])) != int(named["start"])
+
+
+def _host() -> str:
+    return re.sub(r"[^A-Za-z0-9.-]", "-", socket.gethostname())[:40]
+
+
+def _boot() -> str:
+    """Answer what is different after each start of the machine; empty where that cannot be told."""
+    return _text(Path("/proc/sys/kernel/random/boot_id"))[:8]
+
+
+def _room() -> str:
+    """Answer the space in which process numbers mean something: containers have their own."""
+    try:
+        return re.sub(r"\D", "", os.readlink("/proc/self/ns/pid"))
+    except OSError:
+        return ""
+
+
+def _start(pid: int) -> int | None:
+    """Answer when a process began, in ticks since the machine did; None if there is none."""
+    # The name of the program, in brackets, may hold anything.
+    fields = _text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    return int(fields[_START_FIELD - 3]) if len(fields) > _START_FIELD - 3 else None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,115 @@
+"""Finding the checkpoint to go on from: the newest that verifies, past everything that does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.application.kit import Kit
+from holdfast.application.reading import Reader
+from holdfast.application.resolve import Found, living
+from holdfast.application.revealing import Revealed
+from holdfast.application.survey import survey
+from holdfast.domain.errors import UNUSABLE, CheckpointError, CheckpointNotFoundError
+from holdfast.domain.ids import CheckpointID
+from holdfast.domain.record import Entry
+from holdfast.domain.recovery import RecoveryMode
+from holdfast.domain.recovery_plan import Damage
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What a workflow can be recovered from: a checkpoint whose state verified, or nothing."""
+
+    workflow_id: str
+    found: Found | None = None
+    fields: dict[str, Any] = field(default_factory=dict)
+    #: Secrets that are missing in the state.
+    revealed: Revealed = field(default_factory=Revealed)
+    #: The newest checkpoint there is, usable or not.
+    newest: Entry | None = None
+    passed_over: tuple[int, ...] = ()
+    damage: tuple[Damage, ...] = ()
+    #: What was worked around.
+    notes: tuple[str, ...] = ()
+    #: Why those that were tried could not be used, by sequence.
+    problems: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def checkpoint_id(self) -> CheckpointID | None:
+        return self.found.id if self.found else None
+
+    @property
+    def event_seq(self) -> int:
+        """The last event that the state knows of."""
+        return self.found.entry.event_seq if self.found else 0
+
+
+class Search:
+    """Looks for a way, from the best checkpoint on."""
+
+    def __init__(self, kit: Kit, reader: Reader) -> None:
+        self._kit = kit
+        self._reader = reader
+
+    def way(self, workflow_id: str, mode: RecoveryMode, target_sequence: int | None) -> Way:
+        """Find the newest checkpoint that verifies, or the one asked for.
+
+        Raises:
+            CheckpointNotFoundError: there is no such workflow, or no such checkpoint of it.
+            CheckpointCorruptError: the first choice does not verify, and no other may stand in for it.
+        """
+        kept = list(living(self._kit.store, workflow_id))
+        wanted = [entry for entry in kept if target_sequence is None or entry.sequence <= target_sequence]
+        self._check_target(workflow_id, wanted, target_sequence)
+        if not wanted:
+            return Way(workflow_id)
+        try:
+            return self._restored(Found(workflow_id, wanted[0]), is_from_oldest=mode is RecoveryMode.FULL)
+        except UNUSABLE as problem:
+            if not self._kit.recovery.is_fallback_allowed:
+                raise
+            return self._older(workflow_id, wanted, problem)
+
+    def _check_target(self, workflow_id: str, wanted: list[Entry], target_sequence: int | None) -> None:
+        if target_sequence is not None and (not wanted or wanted[0].sequence != target_sequence):
+            raise CheckpointNotFoundError(
+                "there is no such checkpoint, or it was pruned",
+                place=f"{workflow_id}@{target_sequence}",
+                hint="See `holdfast list` for what is there.",
+            )
+
+    def _older(self, workflow_id: str, wanted: list[Entry], problem: CheckpointError) -> Way:
+        """Look at every piece once, then try what can be reached."""
+        seen = survey(self._kit.store, workflow_id)
+        newest, problems = wanted[0], {wanted[0].sequence: problem.message}
+        reachable = [entry for entry in seen.reachable if entry.sequence < newest.sequence]
+        way = self._first(workflow_id, reachable, problems)
+        last = way.found.entry.sequence if way.found else 0
+        return Way(
+            workflow_id,
+            way.found,
+            way.fields,
+            way.revealed,
+            newest,
+            tuple(entry.sequence for entry in wanted if entry.sequence > last),
+            seen.damage,
+            (*(f"{workflow_id}@{tried}: {why}" for tried, why in problems.items()), *way.notes),
+            problems,
+        )
+
+    def _first(self, workflow_id: str, entries: Iterable[Entry], problems: dict[int, str]) -> Way:
+        """Answer the first that verifies, and add why those before it do not."""
+        for entry in entries:
+            try:
+                return self._restored(Found(workflow_id, entry))
+            except UNUSABLE as problem:
+                problems[entry.sequence] = problem.message
+        return Way(workflow_id)
+
+    def _restored(self, found: Found, *, is_from_oldest: bool = False) -> Way:
+        restored = self._reader.restored(found, is_from_oldest=is_from_oldest)
+        fields, revealed = self._reader.revived(found, restored)
+        damage = survey(self._kit.store, found.workflow_id).damage if restored.notes else ()
+        return Way(found.workflow_id, found, fields, revealed, found.entry, (), damage, restored.notes)

@@ -1,0 +1,90 @@
+"""Loading the app that a person names on the command line or in holdfast.toml: `module:object`.
+
+The name comes from whoever runs the program, never out of a store: what is stored names handlers only, and
+those are looked up in the app.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from holdfast.cli.group import did_you_mean
+from holdfast.domain.errors import ConfigError
+
+# Imported where it is used: help must not wait for it.
+if TYPE_CHECKING:
+    from holdfast.application.app import App
+
+_WORD = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
+_NAME = re.compile(rf"({_WORD}):({_WORD})")
+_EXAMPLE = "Write module:object, such as `--app myproject.flows:app`."
+
+
+def load_app(name: str, folder: str | Path | None = None) -> App:
+    """Import a module and answer the app in it.
+
+    Args:
+        name: `module:object`.
+        folder: where modules are looked for first; the working directory by default.
+
+    Raises:
+        ConfigError: the name is none, the module cannot be imported, or there is no app of that name in it.
+    """
+    from holdfast.application.app import App
+
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise ConfigError("this does not name an app", place=name, hint=_EXAMPLE)
+    module = _module(match[1], str(folder or Path.cwd()), name)
+    found = _attribute(module, match[2], name)
+    if isinstance(found, App):
+        return found
+    is_class = isinstance(found, type) and issubclass(found, App)
+    kind = "the class, not an object of it" if is_class else f"a {type(found).__name__}"
+    raise ConfigError(
+        f"{match[2]} is {kind}",
+        place=name,
+        hint="Make one in the module: `app = holdfast.App()`, and name it.",
+    )
+
+
+def _module(module_name: str, folder: str, name: str) -> ModuleType:
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        return importlib.import_module(module_name)
+    except ModuleNotFoundError as missing:
+        if missing.name is not None and (module_name + ".").startswith(missing.name + "."):
+            raise ConfigError(
+                f"there is no module {missing.name}",
+                place=name,
+                hint=f"Looked in {folder} and in the Python path. {_EXAMPLE}",
+            ) from None
+        raise _failed(module_name, name, missing) from missing
+    except Exception as problem:
+        raise _failed(module_name, name, problem) from problem
+
+
+def _failed(module_name: str, name: str, problem: Exception) -> ConfigError:
+    return ConfigError(
+        f"importing {module_name} failed ({type(problem).__name__}: {problem})",
+        place=name,
+        hint=f"Run `python -c 'import {module_name}'` to see where.",
+    )
+
+
+def _attribute(module: ModuleType, path: str, name: str) -> Any:
+    found: Any = module
+    for word in path.split("."):
+        try:
+            found = getattr(found, word)
+        except AttributeError:
+            known = [one for one in vars(module) if not one.startswith("_")]
+            hint = did_you_mean(word, known) or "See what the module defines."
+            raise ConfigError(f"there is no {word} in {module.__name__}", place=name, hint=hint) from None
+    return found

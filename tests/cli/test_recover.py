@@ -1,0 +1,170 @@
+"""The person at three in the morning runs one command, and is told the truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast.cli.exits import Exit
+from holdfast.domain.state import WorkflowState
+from tests.cli.conftest import Run
+from tests.recovery.places import Place
+
+PROGRAM = """
+import holdfast
+
+app = holdfast.App()
+
+
+@app.handler("go_on")
+def go_on(context):
+    return context.checkpoint.id.workflow_id
+
+
+@app.handler("stumble")
+def stumble(context):
+    raise RuntimeError("still no tokens")
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    place = Place("file", tmp_path)
+    with place.open() as service:
+        for step in range(1, 5):
+            state = WorkflowState(current_step=step, total_steps=9, tasks=[{"id": step}])
+            service.create_checkpoint("W", state, resume_handler="go_on")
+        service.record_decision("W", "go on")
+    return place
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> str:
+    (tmp_path / "night_shift.py").write_text(PROGRAM)
+    return "night_shift:app"
+
+
+def test_a_workflow_comes_back_and_what_was_done_is_told(run: Run, place: Place) -> None:
+    result = run("--store", place.url, "recover", "W")
+    assert result.exit_code == Exit.DONE
+    assert "Recovered W from checkpoint 4" in result.out and "1 replayed" in result.out
+    assert "step 4 of 9, 1 task, 1 decision" in result.out
+    assert "nothing was resumed" in result.err and "--app" in result.err
+
+
+def test_the_same_for_programs(run: Run, place: Place) -> None:
+    told = run("--store", place.url, "recover", "W", "--json").data
+    assert told["success"] and told["checkpoint_used"] == "W@4" and told["events_replayed"] == 1
+    assert [step["step"] for step in told["steps"]] == ["find", "set aside", "replay", "record"]
+
+
+def test_a_plan_changes_nothing(run: Run, place: Place) -> None:
+    with place.open() as service:
+        before = service._engine.kit.store.head("W")
+    result = run("--store", place.url, "recover", "W", "--plan")
+    assert "W would be recovered from checkpoint 4 (latest)" in result.out
+    assert "handler  go_on, not at hand: give --app" in result.out and "Nothing was changed" in result.err
+    told = run("--store", place.url, "recover", "W", "--plan", "--json").data
+    assert told["checkpoint"] == "W@4" and told["replayed"] == 1
+    with place.open() as service:
+        assert service._engine.kit.store.head("W") == before
+
+
+def test_an_older_checkpoint_that_stands_in_has_its_own_exit_code(run: Run, place: Place) -> None:
+    place.damage_record("W", 4)
+    planned = run("--store", place.url, "recover", "W", "--plan")
+    assert "the record of checkpoint 4" in planned.out and "would go to quarantine" in planned.out
+    result = run("--store", place.url, "recover", "W")
+    assert result.exit_code == Exit.OLDER
+    assert "from checkpoint 3" in result.out and "1 checkpoint in quarantine" in result.out
+    assert "stands in for 4" in result.out
+
+
+def test_if_nothing_verifies_that_is_said_and_a_fresh_start_is_a_flag(run: Run, place: Place) -> None:
+    place.damage_keyframe("W", 1)
+    result = run("--store", place.url, "recover", "W")
+    assert result.exit_code == Exit.NOTHING_VALID and "none of 4 checkpoints verifies" in result.err
+    fresh = run("--store", place.url, "recover", "W", "--fresh")
+    assert fresh.exit_code == Exit.OLDER and "the events alone" in fresh.out and "fresh start" in fresh.out
+
+
+def test_one_goes_back_to_a_checkpoint(run: Run, place: Place) -> None:
+    told = run("--store", place.url, "recover", "W", "--to", "2", "--json").data
+    assert told["mode"] == "point_in_time" and told["checkpoint_used"] == "W@2"
+    result = run("--store", place.url, "recover", "W", "--to", "99")
+    assert result.exit_code == Exit.NOT_FOUND
+
+
+def test_a_workflow_that_ended_is_refused(run: Run, place: Place) -> None:
+    with place.open() as service:
+        service.create_checkpoint("W", {"n": 5}, type="workflow_complete")
+    result = run("--store", place.url, "recover", "W")
+    assert result.exit_code == Exit.REFUSED and "ended with checkpoint 5" in result.out
+    planned = run("--store", place.url, "recover", "W", "--plan")
+    assert planned.exit_code == Exit.DONE and "refused" in planned.out
+
+
+def test_who_is_not_there_is_not_made_up(run: Run, place: Place) -> None:
+    result = run("--store", place.url, "recover", "V")
+    assert result.exit_code == Exit.NOT_FOUND and "no such workflow" in result.err
+
+
+def test_a_living_owner_is_not_disturbed(run: Run, place: Place) -> None:
+    with place.open() as service:
+        service.acquire_lease("W", "worker-7", ttl_seconds=60)
+        planned = run("--store", place.url, "recover", "W", "--plan")
+        assert "held by worker-7" in planned.out
+        assert run("--store", place.url, "recover", "W").exit_code == Exit.LOCKED
+
+
+def test_the_program_goes_on_where_its_app_is_named(run: Run, place: Place, program: str) -> None:
+    result = run("--store", place.url, "recover", "W", "--app", program, "--reason", "the night shift")
+    assert result.exit_code == Exit.DONE and "handler  go_on ended well" in result.out
+    with place.open() as service:
+        assert service.list_checkpoints("W")[0].status == "completed"
+
+
+def test_a_handler_that_fails_is_told(run: Run, place: Place, program: str) -> None:
+    result = run("--store", place.url, "recover", "W", "--app", program, "--handler", "stumble")
+    assert result.exit_code == Exit.PARTIAL
+    assert (
+        "stumble failed" in result.out and "still no tokens" in result.out and "Traceback" not in result.out
+    )
+
+
+def test_an_app_may_be_named_in_the_configuration(
+    run: Run, place: Place, program: str, tmp_path: Path
+) -> None:
+    (tmp_path / "holdfast.toml").write_text(f'app = "{program}"\n')
+    assert "ended well" in run("--store", place.url, "recover", "W").out
+
+
+def test_a_handler_without_an_app_is_wrong_usage(run: Run, place: Place) -> None:
+    result = run("--store", place.url, "recover", "W", "--handler", "go_on")
+    assert result.exit_code == Exit.USAGE and "--app" in result.err
+
+
+@pytest.fixture
+def stale(place: Place, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("HOLDFAST_STALE_SECONDS", "0")
+    return place
+
+
+def test_without_a_name_it_lists_what_crashed(run: Run, stale: Place) -> None:
+    result = run("--store", stale.url, "recover")
+    assert "W" in result.out and "WHY" in result.out and "holdfast recover WORKFLOW" in result.err
+    told = run("--store", stale.url, "recover", "--json").data
+    assert told["workflows"][0]["workflow_id"] == "W" and told["workflows"][0]["sequence"] == 4
+
+
+def test_and_says_so_if_nothing_did(run: Run, place: Place) -> None:
+    result = run("--store", place.url, "recover")
+    assert result.out == "" and "Nothing to recover" in result.err
+
+
+def test_a_store_is_recovered_when_it_is_opened_where_that_is_configured(place: Place) -> None:
+    with holdfast.open(place.url, auto_recovery=True, stale_seconds=0) as service:
+        assert service.events("W", type="WORKFLOW_RECOVERED")
