@@ -498,66 +498,6 @@ def test_hidden_operations_make_of_the_hidden_state_the_next_hidden_state(pair: 
     assert PACKER.pack_plain(stored) == PACKER.pack_plain(WITH_RE2.tree(to_plain(new, registry()))[0])
 
 
-def read_back(new: Any, redactor: Redactor = WITH_RE2) -> tuple[list[Any], list[Any]]:
-    """Checkpoint a state over a base that was read back, secrets hidden."""
-    stored = redactor.tree(to_plain(new, registry()))[0]
-    base, now = snapshot.from_plain(stored, PACKER), snapshot.take(new, PACKER)
-    plain = now.plain(PACKER)
-    return redactor.operations(
-        snapshot.changes(base, now, PACKER), at(plain), stored=lambda: base.plain(PACKER)
-    )
-
-
-@settings(max_examples=120, deadline=None)
-@given(states)
-def test_a_base_that_was_read_back_hidden_makes_no_operations(state: Any) -> None:
-    assert read_back(state)[0] == []
-
-
-def test_a_long_list_that_was_read_back_hidden_makes_no_operations() -> None:
-    messages = [{"role": "user", "content": f"message {at} {TOKENS[at % 50].text}"} for at in range(200)]
-    ops, paths = read_back({"messages": messages, "password": "hunter2"})
-    assert ops == []
-    assert paths
-
-
-def test_what_really_changed_over_a_base_read_back_is_kept() -> None:
-    old = {"log": f"key {TOKENS[0].secret}", "items": [TOKENS[1].secret, "a"], "n": 1}
-    stored = WITH_RE2.tree(to_plain(old, registry()))[0]
-    new = {"log": f"key {TOKENS[0].secret} and more", "items": [TOKENS[1].secret, "b"], "n": 2}
-    base, now = snapshot.from_plain(stored, PACKER), snapshot.take(new, PACKER)
-    ops, _ = WITH_RE2.operations(
-        snapshot.changes(base, now, PACKER), at(now.plain(PACKER)), stored=lambda: base.plain(PACKER)
-    )
-    assert delta.apply(copy_tree(ops), base.plain(PACKER)) == WITH_RE2.tree(to_plain(new, registry()))[0]
-
-
-def test_operations_that_change_nothing_stored_are_left_out_one_by_one() -> None:
-    secret, placeholder = TOKENS[0].secret, WITH_RE2.text(TOKENS[0].secret)
-    stored = {"items": ["a", placeholder, "b"], "gone": 1, "kept": placeholder}
-    ops = [
-        delta.delete(["gone"]),
-        delta.splice(["items"], 1, 1, [secret]),
-        delta.splice(["items"], 0, 1, ["new", secret]),
-        delta.set_value(["kept"], secret),
-        delta.set_value(["fresh"], secret),
-        delta.append(["items", 3], "!"),
-    ]
-    wanted = ["delete", "splice", "set", "append"]
-    hidden, _ = WITH_RE2.operations(ops, lambda path: "b!", stored=lambda: copy_tree(stored))
-    assert [op["op"] for op in hidden] == wanted
-    assert [op["path"] for op in hidden] == [["gone"], ["items"], ["fresh"], ["items", 3]]
-    assert hidden[1]["insert"] == ["new", placeholder]
-
-
-def test_without_secrets_what_is_stored_is_not_asked_for() -> None:
-    def stored() -> Any:
-        raise AssertionError("nothing was hidden")
-
-    ops = [delta.set_value(["a"], 1)]
-    assert WITH_RE2.operations(ops, at({}), stored) == (ops, [])
-
-
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.domain import delta, msgpack, user_patterns
+from holdfast.domain import delta, user_patterns
 from holdfast.domain.catalogue import Compile
 from holdfast.domain.delta import Operation
 from holdfast.domain.placeholders import Key, Placeholders
@@ -15,10 +15,9 @@ from holdfast.domain.secret_pairs import Grown as Grown
 from holdfast.domain.secret_pairs import PairedPaths, beside
 from holdfast.domain.secret_text import SecretText
 from holdfast.domain.secret_tree import BETWEEN, Path, SecretTree
-from holdfast.domain.tree import TAG, copy_tree
+from holdfast.domain.tree import TAG
 
 #: Gives the plain tree of the state that the operations change, to be changed.
-Stored = Callable[[], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +70,13 @@ class Redactor:
         """
         return self._tree.hide(tree, AT_ROOT, [])
 
-    def operations(
-        self, ops: Iterable[Operation], grown: Grown, stored: Stored | None = None
-    ) -> tuple[list[Operation], list[Path]]:
+    def operations(self, ops: Iterable[Operation], grown: Grown) -> tuple[list[Operation], list[Path]]:
         """Hide the secrets that operations carry; answer them with the paths of what was hidden.
 
         Args:
             ops: the change from one state to the next.
             grown: gives the value at a path of the new state; asked for strings that were appended to, and
                 for what stands beside a name.
-            stored: gives the tree that the operations change as it is stored, if it was read back: what
-                only sets a placeholder anew is then left out. Asked only if something was hidden.
         """
         ops = list(ops)
         pairs = PairedPaths(self._keys, grown)
@@ -89,10 +84,7 @@ class Redactor:
             return ops, []
         work = _Operations(self._text, self._keys, self._tree, pairs, grown, is_anchored=self._is_anchored)
         hidden = [work.hide(op) for op in pairs.carried_whole(ops)]
-        changed = [op for op in hidden if op is not None]
-        if stored is not None and work.paths:
-            changed = _effective(changed, stored())
-        return changed, work.paths
+        return [op for op in hidden if op is not None], work.paths
 
     def _are_harmless(self, ops: Sequence[Operation], grown: Grown, pairs: PairedPaths) -> bool:
         """Tell in one search that operations carry no secret, as most do not; False settles nothing."""
@@ -220,27 +212,3 @@ class _Operations:
 
     def _hidden(self, text: str, kind: str | None) -> str:
         return self._text.hide(text) if kind is None else self._text.hide_whole(text, kind)
-
-
-def _effective(ops: Iterable[Operation], tree: Any) -> list[Operation]:
-    """Leave out the operations that change nothing in a tree."""
-    kept = []
-    for op in ops:
-        if not _is_idle(op, tree):
-            kept.append(op)
-            tree = delta.apply([copy_tree(op)], tree)
-    return kept
-
-
-def _is_idle(op: Operation, tree: Any) -> bool:
-    if op["op"] not in ("set", "splice"):
-        return False
-    value = tree
-    for step in op["path"]:
-        if type(value) is dict and step not in value:
-            return False
-        value = value[step]
-    if op["op"] == "set":
-        return msgpack.pack(value) == msgpack.pack(op["value"])
-    removed = value[op["at"] : op["at"] + op["remove"]]
-    return msgpack.pack(removed) == msgpack.pack(op["insert"])
