@@ -8,11 +8,6 @@ SHELL := bash
 BIN := .venv/bin
 READY := .venv/.ready
 CHECKED := src tests $(wildcard benchmarks)
-# Crashes, kills and faults by the thousand, and tests of the whole: run without counting lines, which would take
-# them half as long again. What each module does is counted where its own tests are.
-HARNESSES := tests/crash tests/power tests/process tests/faults tests/recovery tests/compliance \
-  $(wildcard tests/test_secrecy.py tests/test_docs.py tests/test_campaign.py tests/test_schemas.py tests/test_encryption.py \
-  tests/test_go_verifier.py tests/test_independent_verifier.py tests/test_stores_before.py tests/test_config_effects.py)
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := test
@@ -38,8 +33,8 @@ $(READY): pyproject.toml
 	$(call install,campaign)
 
 test: lint  ## Everything a change must pass: lint, types, walls, tests, coverage, no unlisted skips.
-	$(BIN)/python -m pytest -q --numprocesses=2 --dist=worksteal --cov --cov-report=term $(HARNESSES:%=--ignore=%)
-	$(BIN)/python -m pytest -q --numprocesses=2 --dist=worksteal $(HARNESSES)
+	$(BIN)/python -m pytest -q --numprocesses=2 --dist=worksteal --part=counted --cov --cov-report=term
+	$(BIN)/python -m pytest -q --numprocesses=2 --dist=worksteal --part=uncounted
 
 lint: $(READY)
 	$(BIN)/ruff check --quiet .

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,16 @@ pytest.register_assert_rewrite("holdfast.conformance")
 pytest_plugins = ["pytester"]
 
 CAMPAIGN_VARIABLE = "HOLDFAST_CAMPAIGN"
+#: Crashes, kills and faults by the thousand, and tests of the whole: counting lines would take them half as
+#: long again, and what each module does is counted where its own tests are.
+WHOLE = (
+    *(f"tests/{room}/" for room in ("compliance", "crash", "faults", "power", "process", "recovery")),
+    *(f"tests/test_{name}.py" for name in ("campaign", "config_effects", "docs", "encryption", "schemas")),
+    *(
+        f"tests/test_{name}.py"
+        for name in ("go_verifier", "independent_verifier", "secrecy", "stores_before")
+    ),
+)
 ALLOWED_SKIPS = Path(__file__).with_name("allowed_skips.txt")
 
 # Fixtures and disks make the time of one example meaningless, so there is no deadline anywhere.
@@ -34,6 +45,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         default=os.environ.get(CAMPAIGN_VARIABLE) == "1",
         help=f"run the harnesses at full size, and the tests marked campaign (also: {CAMPAIGN_VARIABLE}=1)",
+    )
+    parser.addoption(
+        "--part",
+        choices=("counted", "uncounted"),
+        help="run only the tests whose lines are worth counting, or only the others",
     )
     parser.addoption(
         "--campaign-minutes",
@@ -64,6 +80,17 @@ def _bound(config: pytest.Config, minutes: float) -> None:
         config.pluginmanager.register(Chronicle(ledger, deadline), "chronicle")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave files alone that have no test of the part that is run: importing them all takes a while."""
+    part = config.getoption("--part")
+    if part is None or collection_path.suffix != ".py":
+        return None
+    is_whole = str(collection_path.relative_to(config.rootpath)).startswith(WHOLE)
+    if part == "counted":
+        return is_whole or None
+    return None if is_whole or "mark.sweep" in collection_path.read_text("utf-8") else True
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Cut a harness with very many cases into parts for a campaign; on other days it takes a sample."""
     if "part" in metafunc.fixturenames:
@@ -76,9 +103,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--campaign"):
         items.sort(key=lambda item: order_of(item.nodeid))
         return
-    too_long = [item for item in items if item.get_closest_marker("campaign")]
-    config.hook.pytest_deselected(items=too_long)
-    items[:] = [item for item in items if item not in too_long]
+    _deselect(config, items, lambda item: item.get_closest_marker("campaign") is not None)
+    if part := config.getoption("--part"):
+        _deselect(config, items, lambda item: _is_counted(item) != (part == "counted"))
+
+
+def _deselect(config: pytest.Config, items: list[pytest.Item], is_out: Callable[[pytest.Item], bool]) -> None:
+    left, out = list[pytest.Item](), list[pytest.Item]()
+    for item in items:
+        (out if is_out(item) else left).append(item)
+    config.hook.pytest_deselected(items=out)
+    items[:] = left
+
+
+def _is_counted(item: pytest.Item) -> bool:
+    """Tell whether a test is worth counting lines for: one of a module, and not of very many cases."""
+    if item.get_closest_marker("sweep"):
+        return False
+    return not item.nodeid.startswith(WHOLE)
 
 
 @pytest.fixture(scope="session")

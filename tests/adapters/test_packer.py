@@ -66,6 +66,7 @@ def test_nan_is_the_same_twice() -> None:
     assert PACKER.pack([float("nan")]) == PACKER.pack([float("nan")])
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("depth", [254, 255, 256, 1_100, 2_000, 9_999])
 def test_deep_values_come_back(depth: int) -> None:
     assert depth_of(PACKER.unpack(PACKER.pack(nested(depth)))) == depth

@@ -93,6 +93,7 @@ def live(past_: Past, happened: list[Callable[[Past], None]]) -> Past:
     return past_
 
 
+@pytest.mark.sweep
 @given(st.lists(steps, max_size=8))
 def test_a_copy_of_a_copy_of_a_copy_is_equal(happened: list[Callable[[Past], None]]) -> None:
     source = live(past(), happened).kit.store
@@ -106,6 +107,7 @@ def test_a_copy_of_a_copy_of_a_copy_is_equal(happened: list[Callable[[Past], Non
         assert {again.outcome for again in copy(source, database).workflows} <= {Outcome.PRESENT}
 
 
+@pytest.mark.sweep
 @given(st.lists(steps, min_size=1, max_size=8), st.lists(steps, max_size=6), st.integers(1, 40))
 def test_what_happened_since_the_last_copy_is_added_even_if_that_was_interrupted(
     before: list[Callable[[Past], None]], after: list[Callable[[Past], None]], break_at: int
@@ -129,6 +131,7 @@ def test_what_happened_since_the_last_copy_is_added_even_if_that_was_interrupted
     assert all(lived[workflow_id].items() <= kept[workflow_id].items() for workflow_id in added)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("group", [1, 7, 256])
 def test_a_copy_that_was_interrupted_anywhere_goes_on(
@@ -150,6 +153,7 @@ def test_a_copy_that_was_interrupted_anywhere_goes_on(
     assert break_at > 130 // group
 
 
+@pytest.mark.sweep
 def test_a_copy_is_few_commits_of_many_checkpoints() -> None:
     told = past()
     told.checkpoint("A", "text " * 10, times=1500)

@@ -78,6 +78,7 @@ def test_without_a_key_only_the_chain_counts(kind: str, desk: Desk, exports: Pat
     assert verify(exports / kind, other).verdict() is Verdict.FAILED
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", ["whole", "one"])
 def test_every_file_that_is_changed_or_gone_is_found(
     kind: str, desk: Desk, exports: Path, tmp_path: Path
@@ -169,6 +170,7 @@ def test_a_log_that_was_never_signed_has_its_chains(tmp_path: Path) -> None:
         assert (report.level, report.entries, report.fault_count) == (Level.CHAIN, 301, 0)
 
 
+@pytest.mark.sweep
 def test_progress_is_told(desk: Desk, tmp_path: Path) -> None:
     many = make_desk()
     many.tell(4200)

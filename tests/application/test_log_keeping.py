@@ -392,6 +392,7 @@ with holdfast.open(config=config) as service:
 """
 
 
+@pytest.mark.sweep
 def test_processes_that_sign_at_once_give_one_history(tmp_path: Path) -> None:
     place, key = str(tmp_path / "store"), str(tmp_path / "key")
     config = Config(store=place, signing_key=key, background=False)

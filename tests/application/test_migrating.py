@@ -99,6 +99,7 @@ def shaped(version: str, words: list[str]) -> dict[str, Any]:
     return {"steps": words if version == "1.1.0" else {word: {"done": False} for word in words}}
 
 
+@pytest.mark.sweep
 @given(
     stretches=st.lists(st.tuples(st.sampled_from(VERSIONS), st.lists(WORDS, max_size=12)), max_size=4),
     is_eager=st.booleans(),

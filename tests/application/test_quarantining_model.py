@@ -6,6 +6,7 @@ import copy
 import warnings
 from functools import cache
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -60,6 +61,7 @@ SEQUENCES = st.sets(st.integers(1, COUNT), max_size=4)
 PLACES = st.sets(st.sampled_from([0, 1, 2, 3]), max_size=4)
 
 
+@pytest.mark.sweep
 @settings(max_examples=20)
 @given(SEQUENCES, PLACES)
 def test_nothing_usable_is_lost_nothing_wrong_is_given_and_everything_else_is_explained(records, places):

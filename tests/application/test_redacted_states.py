@@ -100,6 +100,7 @@ def histories(draw: st.DrawFn) -> list[dict[str, Any]]:
     return history
 
 
+@pytest.mark.sweep
 @settings(max_examples=100, deadline=None)
 @given(histories(), st.booleans(), st.sampled_from([100, 16 * 1024]))
 def test_redacting_by_changes_is_redacting_the_whole(

@@ -137,7 +137,6 @@ def long() -> CheckpointService:
         (None, "W@event:6", "W@1", "W@event:6", 5),
         (None, "W@3", "W@1", "W@3", 4),
         ("W@2", "W@2", "W@2", "W@2", 0),
-        ("W@4", "W@2", "W@4", "W@4", 0),
         (None, "W@time:2099-01-01T00:00:00Z", "W@1", "W@event:10", 9),
     ],
 )
@@ -147,6 +146,12 @@ def test_it_goes_from_anywhere_to_anywhere(
     report = check(long, start, end)
     assert (report.start, report.end, report.events) == (first, last, events)
     assert found(report) == []
+
+
+@pytest.mark.parametrize(("start", "end"), [("W@4", "W@2"), ("W@event:9", "W@event:2")])
+def test_an_end_before_the_beginning_is_refused(long: CheckpointService, start: str, end: str) -> None:
+    with pytest.raises(InvalidIdError, match=r"the end lies before the beginning.*earlier checkpoint"):
+        check(long, start, end)
 
 
 @pytest.mark.parametrize(("start", "end"), [("V@1", None), (None, "V@1"), (None, "V@event:1")])
@@ -206,6 +211,7 @@ def test_a_checkpoint_that_cannot_be_used_is_told_and_passed_over(tmp_path: Path
             check(service, "W@4")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("scheme", ["", "sqlite:", "postgresql+embedded:"])
 def test_every_store_is_replayed(tmp_path: Path, scheme: str) -> None:
     with bootstrap.open(f"{scheme}{tmp_path}/store", retain=False, background=False) as service:
@@ -227,3 +233,25 @@ def test_whoever_replays_looks_at_states_and_is_told_of(long: CheckpointService)
     entries = [decode_entry(line, None) for session in store.sessions() for line in store.trail(session)]
     (entry,) = [entry for entry in entries if entry.type == "STATE_READ"]
     assert entry.facts == {"from": "W@1", "to": "W@3", "events": 4}
+
+
+def test_finding_the_event_copies_no_state_for_each_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    app, copied = App(), list[Any]()
+
+    def copy(tree: Any) -> Any:
+        copied.append(tree)
+        return tree
+
+    @app.reducer("PRICE_SET")
+    def set_price(fields: Any, event: Any) -> dict[str, Any]:
+        return {**fields, "metadata": {"price": event.data["price"]}}
+
+    service = make_service(app=app)
+    service.create_checkpoint("W", WorkflowState("W", messages=["a"] * 100))
+    set_last = [service.append_event("W", "PRICE_SET", {"price": price}) for price in range(50)][-1]
+    service.create_checkpoint("W", WorkflowState("W", messages=["a"] * 100, metadata={"price": -1}))
+    engine = service._engine
+    monkeypatch.setattr("holdfast.domain.replay.copy_tree", copy)
+    report = Replaying(engine.kit, engine.travel).check("W")
+    assert [one.event_seq for one in found(report)] == [set_last.seq]
+    assert len(copied) == 2

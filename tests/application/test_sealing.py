@@ -245,6 +245,7 @@ def test_a_record_in_the_clear_is_refused():
     assert_refused(store)
 
 
+@pytest.mark.sweep
 def test_a_record_cut_short_anywhere_is_refused():
     store = encrypted_store()
     fill(store)
@@ -255,6 +256,7 @@ def test_a_record_cut_short_anywhere_is_refused():
         assert_refused(store)
 
 
+@pytest.mark.sweep
 def test_every_changed_byte_of_a_sealed_record_is_refused():
     store = encrypted_store()
     fill(store)

@@ -320,6 +320,7 @@ def test_a_lifted_string_that_grows_costs_what_it_grew_by() -> None:
         assert max(map(len, store.records("W", 2, 51))) < 2000
 
 
+@pytest.mark.sweep
 def test_a_huge_change_leaves_the_record_for_a_blob() -> None:
     store = MemoryStore()
     with make_service(store, compression="none", warn_bytes=10**9) as service:
@@ -584,6 +585,7 @@ def test_threads_that_share_a_workflow_lose_nothing() -> None:
         assert all(service.validate_checkpoint(f"W@{number}") for number in (1, 50, 100))
 
 
+@pytest.mark.sweep
 def test_a_state_that_another_thread_changes_is_stored_as_one_snapshot() -> None:
     with make_service() as service:
         state: dict[str, Any] = {"items": [{"n": number} for number in range(500)], "log": []}

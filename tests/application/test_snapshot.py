@@ -57,6 +57,7 @@ def messages(first: int, last: int) -> list[State]:
     return [message(number) for number in range(first, last)]
 
 
+@pytest.mark.sweep
 @given(
     st.dictionaries(st.text(max_size=5), values, max_size=4),
     st.dictionaries(st.text(max_size=5), values, max_size=4),
@@ -68,6 +69,7 @@ def test_the_law_holds_between_any_two_states(first: State, second: State) -> No
     check_law(from_plain(base.plain(PACKER), PACKER), step(base, second))
 
 
+@pytest.mark.sweep
 @given(values, values)
 def test_the_law_holds_inside_large_parts(first: Any, second: Any) -> None:
     padding = {"text": "x" * 5_000, "list": list(range(3_000))}
@@ -132,6 +134,7 @@ def _edit(items: list[Any], chance: random.Random) -> None:
             item.pop(chance.choice(["role", "none"]), None)
 
 
+@pytest.mark.sweep
 @given(
     st.lists(st.sampled_from(sorted(EDITS)), max_size=12),
     st.randoms(use_true_random=False),
@@ -153,6 +156,7 @@ def test_the_law_holds_along_any_run_of_edits(edits: list[str], chance: random.R
         base = new
 
 
+@pytest.mark.sweep
 @given(st.lists(st.integers(0, 150), min_size=1, max_size=10), st.integers(0, 200), st.booleans())
 def test_a_promise_to_append_only_gives_the_same_snapshots(growth: list[int], count: int, odd: bool) -> None:
     append_only = frozenset({"messages", "context.log", "missing.path", "text"})
@@ -286,6 +290,7 @@ def test_no_change_costs_no_new_nodes() -> None:
     assert take(copy.deepcopy(state), PACKER, base).root is base.root
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("depth", [300, 2_000])
 def test_deep_states_obey_the_law(depth: int) -> None:
     base = take({"a": nested(depth), "pad": ["x" * 5_000]}, PACKER)

@@ -109,6 +109,7 @@ def bits(data: bytes, *, every: bool) -> Iterator[int]:
     return iter(range(8 * len(data))) if every else (8 * at + at % 8 for at in range(len(data)))
 
 
+@pytest.mark.sweep
 def test_every_flipped_bit_of_an_entry_is_found_at_its_place(vandal: Vandal, campaign: bool) -> None:
     for index, record in enumerate(vandal.records):
         for bit in bits(record.data, every=campaign):
@@ -128,6 +129,7 @@ def test_every_flipped_bit_of_a_payload_is_found_at_its_entry(vandal: Vandal, ca
             assert (fault.session_id, fault.seq) == (record.head.session_id, record.head.seq)
 
 
+@pytest.mark.sweep
 def test_every_flipped_bit_of_a_file_of_the_log_is_found(vandal: Vandal, campaign: bool) -> None:
     for name, data in vandal.files.items():
         for bit in bits(data, every=campaign) if name != ROOTS_FILE else ():
@@ -250,6 +252,7 @@ def test_a_folder_verifies_before_it_is_touched(kept: tuple[Path, Trust]) -> Non
     assert (report.verdict(Level.PINNED), report.payloads, report.erased) == (Verdict.OK, 5, 0)
 
 
+@pytest.mark.sweep
 def test_every_flipped_bit_in_the_folder_of_the_trail_is_found(
     kept: tuple[Path, Trust], part: Part | None
 ) -> None:

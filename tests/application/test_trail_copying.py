@@ -263,6 +263,7 @@ def tell_large(desk: Desk, count: int, size: int) -> None:
         desk.trail.record(*told)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("is_covered", [True, False])
 @pytest.mark.parametrize(("count", "size"), [(12, 1_000_000), (900, 12_000)])
 def test_large_payloads_fit_every_store_and_verify(

@@ -94,6 +94,7 @@ def grow(store: Path) -> None:
         service.create_checkpoint("WF-9", {"more": True}, force=True)
 
 
+@pytest.mark.sweep
 def test_a_store_is_witnessed_over_http_until_it_is_put_back(
     run: Run, signed: tuple[Path, str], tmp_path: Path
 ):
@@ -122,6 +123,7 @@ def test_a_store_is_witnessed_over_http_until_it_is_put_back(
         assert run("audit", "anchor", "--witness", url, "--store", store).exit_code == 0
 
 
+@pytest.mark.sweep
 def test_a_witness_that_was_killed_goes_on_where_it_was(tmp_path: Path):
     WITNESS_KEY.save(tmp_path / "w.key")
     with listening(tmp_path, str(LOG_KEY.key)) as (url, process):
@@ -134,6 +136,7 @@ def test_a_witness_that_was_killed_goes_on_where_it_was(tmp_path: Path):
         assert post_to_witness(url, request(ONE, 8, 2))[0] == 200
 
 
+@pytest.mark.sweep
 def test_a_witness_without_its_memory_would_be_fooled(tmp_path: Path):
     WITNESS_KEY.save(tmp_path / "w.key")
     for log, state in ((ONE, "seen"), (OTHER, "other")):

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from holdfast import bootstrap
 from holdfast.cli.demo_team import PLAN
 from holdfast.cli.exits import Exit
 from tests.cli.conftest import Run
 
 
+@pytest.mark.sweep
 def test_the_team_is_killed_and_its_work_is_carried_on(run: Run, tmp_path: Path):
     place = tmp_path / "kelp"
     result = run("demo", "--store", "kelp")
@@ -26,6 +29,7 @@ def test_the_team_is_killed_and_its_work_is_carried_on(run: Run, tmp_path: Path)
         assert len(service.list_checkpoints("kelp")) == len(PLAN)
 
 
+@pytest.mark.sweep
 def test_programs_get_the_counts(run: Run, tmp_path: Path):
     place = tmp_path / "kelp"
     told = run("demo", "--store", place, "--json").data
@@ -38,6 +42,7 @@ def test_programs_get_the_counts(run: Run, tmp_path: Path):
     assert run("validate", "--deep", "--store", place).exit_code == 0
 
 
+@pytest.mark.sweep
 def test_without_a_flag_nothing_is_left_and_no_store_of_ours_is_touched(
     run: Run, store: Path, monkeypatch, tmp_path
 ):

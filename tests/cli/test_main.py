@@ -144,6 +144,7 @@ def test_letters_that_a_terminal_cannot_show_are_spelled_out(store: Path):
     assert b"caf\xe9 \\u2603" in out
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("number", "leave"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signals_end_a_demo_with_their_code_and_its_folder_is_gone(tmp_path: Path, number, leave):
     env = {**os.environ, "TMPDIR": str(tmp_path)}

@@ -79,6 +79,7 @@ def test_a_bar_is_drawn_on_a_terminal_only(run: Run, store: Path, monkeypatch):
     assert "checkpoints" in run("validate", "--store", store).err
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("how", ["cut", "gone"])
 def test_no_damage_is_answered_with_a_stack_trace(run: Run, store: Path, tmp_path: Path, how):
     """Whatever file is cut or gone, every command ends with an answer."""

@@ -73,7 +73,7 @@ def test_it_goes_red_when_the_settled_point_is_not_synced(monkeypatch: pytest.Mo
         self._disk.write(self.handle, self.superblock.encode(), 0)
 
     monkeypatch.setattr(Ring, "settle", settle_lightly)
-    assert violations(samples=40, first_operation=250) != []
+    assert violations(samples=40, first_operation=320) != []
 
 
 def test_it_goes_red_when_an_entry_gets_no_place_in_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:

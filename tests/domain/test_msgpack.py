@@ -21,6 +21,7 @@ def test_both_encoders_give_the_same_bytes(plain: Any) -> None:
     assert fingerprint(unpack(data)) == fingerprint(plain)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [0, 1, 15, 16, 31, 32, 255, 256, 65535, 65536])
 def test_sizes_around_every_border_agree(size: int) -> None:
     for plain in ("x" * size, b"x" * size, [None] * size, {str(i): i for i in range(size)}):

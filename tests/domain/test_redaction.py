@@ -490,6 +490,7 @@ def changed(draw: st.DrawFn) -> tuple[Any, Any]:
     return old, new
 
 
+@pytest.mark.sweep
 @settings(max_examples=120, deadline=None)
 @given(changed())
 def test_hidden_operations_make_of_the_hidden_state_the_next_hidden_state(pair: tuple[Any, Any]) -> None:
@@ -576,6 +577,7 @@ UNITS = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("unit", UNITS)
 def test_texts_made_to_be_slow_are_done(unit: str) -> None:
     """Quadratic work on these would not be done before the test run's limit for one test."""

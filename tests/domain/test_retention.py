@@ -208,6 +208,7 @@ def test_the_newest_survives_the_loss_of_its_keyframe(workflow, policy):
         assert not needed_to_restore(workflow, keep[-1], usable[:-1]) & set(gone.groups)
 
 
+@pytest.mark.sweep
 @given(workflows(), POLICIES)
 def test_no_blob_that_something_left_refers_to_goes(workflow, policy):
     gone = workflow.removal(workflow.select(policy).keep)

@@ -198,6 +198,7 @@ def changed(draw: st.DrawFn) -> tuple[Any, Any]:
     return old, mutated(draw, old)
 
 
+@pytest.mark.sweep
 @settings(max_examples=300, deadline=None)
 @given(changed())
 @example(({"h": [["password", LONG]]}, {"h": [["user", LONG, "more"]]}))

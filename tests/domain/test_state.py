@@ -51,6 +51,7 @@ STATES = st.builds(
 )
 
 
+@pytest.mark.sweep
 @given(STATES)
 def test_a_state_survives_the_round_trip(state):
     restored = WorkflowState.from_fields(state.to_fields())
@@ -58,6 +59,7 @@ def test_a_state_survives_the_round_trip(state):
     assert repr(restored) == repr(state)
 
 
+@pytest.mark.sweep
 @given(STATES)
 def test_the_fields_stand_in_a_fixed_order_with_the_unknown_ones_last(state):
     names = list(state.to_fields())

@@ -98,6 +98,7 @@ def shared():
         yield service, connection
 
 
+@pytest.mark.sweep
 @given(st.lists(st.lists(edits(), min_size=1, max_size=4), min_size=1, max_size=8))
 def test_the_view_shows_the_state_that_is_restored(shared, histories):
     service, connection = shared
