@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from holdfast.domain.errors import AtomicRenameFailedError, CheckpointWriteError, DiskFullError
+from holdfast.application.commands import AppendEvent
+from holdfast.domain.errors import (
+    AtomicRenameFailedError,
+    CheckpointWriteError,
+    DiskFullError,
+    PermissionDeniedError,
+)
 from holdfast.domain.ladder import Climb, Mode
 from holdfast.domain.retention import RetentionPolicy
 from holdfast.domain.retry import RetryPolicy
@@ -94,4 +101,135 @@ def test_pruning_that_gives_room_is_all_that_happens(degrade):
     made = gate.service.create_checkpoint("WF", {"n": 1})
     assert made.durable and gate.steps == []
     assert len([meta for meta in gate.service.list_checkpoints("OLD") if not meta.pruned]) <= held
+    gate.service.close()
+
+
+def test_a_listener_may_record_something_while_the_store_fails_again():
+    gate = Gated(gated_kit(climb=Climb(1, 0.01, 0.02)))
+    told, put = waiter()
+
+    def listen(step):
+        if step.after is Mode.FULL and gate.gate.takes == "everything":
+            gate.gate.takes, gate.gate.error = "nothing", lambda: DiskFullError("no space left")
+            put(gate.service.append_event("WF", "SEEN"))
+
+    gate.service.on_mode_change(listen)
+    gate.service.create_checkpoint("WF", {"n": 1})
+    gate.gate.takes, gate.gate.error = "nothing", lambda: PermissionDeniedError("revoked")
+    gate.service.append_event("WF", "TICK")
+    gate.gate.takes = "everything"
+    assert not told.get(timeout=WAIT_SECONDS).durable
+    gate.gate.takes = "everything"
+    gate.service.close()
+
+
+def test_a_listener_that_ends_its_thread_does_not_end_the_ladder():
+    gate = Gated(gated_kit(climb=Climb(1, 0.01, 0.02)))
+    told, put = waiter()
+
+    def leave(step):
+        put(step)
+        raise SystemExit
+
+    gate.service.on_mode_change(leave)
+    gate.service.create_checkpoint("WF", {"n": 1})
+    gate.gate.takes = "nothing"
+    gate.service.append_event("WF", "TICK")
+    gate.gate.takes = "everything"
+    while told.get(timeout=WAIT_SECONDS).after is not Mode.FULL:
+        pass
+    assert len(gate.service.events("WF", type="TICK")) == 1
+    gate.service.close()
+
+
+def test_where_no_thread_can_be_started_the_caller_does_what_it_would(monkeypatch):
+    gate = Gated(gated_kit())
+    gate.service.create_checkpoint("WF", {"n": 1})
+
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    gate.gate.takes, gate.gate.error = "nothing", lambda: DiskFullError("no space left")
+    assert not gate.service.append_event("WF", "TICK").durable
+    monkeypatch.undo()
+    gate.gate.takes = "everything"
+    gate.service.close()
+    assert gate.service.health().is_durable and gate.service.health().counters["written"] == 1
+
+
+def test_without_degrading_a_service_that_is_closed_meanwhile_still_raises(monkeypatch):
+    gate = Gated(replace(gated_kit(degrade=False), retention=RetentionPolicy()))
+    gate.service.create_checkpoint("WF", {"n": 1})
+    attendant = gate.service._engine.safety._attendant
+    # The thread finds the end before it finds the fault.
+    monkeypatch.setattr(attendant, "_attend", lambda: attendant._ending.wait(WAIT_SECONDS))
+    gate.gate.takes, gate.gate.error = "nothing", lambda: AtomicRenameFailedError("busy")
+    future = gate.service.create_checkpoint("WF", {"n": 2}, wait=False)
+    gate.service.close()
+    with pytest.raises(AtomicRenameFailedError):
+        future.result(timeout=WAIT_SECONDS)
+
+
+def test_a_listener_that_is_told_at_the_end_may_record_something_too():
+    gate = Gated(gated_kit())
+    receipts = []
+
+    def listen(step):
+        if step.after is Mode.FULL:
+            gate.gate.takes, gate.gate.error = "nothing", lambda: DiskFullError("no space left")
+            receipts.append(gate.service.append_event("WF", "SEEN"))
+
+    gate.service.on_mode_change(listen)
+    gate.service.create_checkpoint("WF", {"n": 1})
+    gate.gate.takes, gate.gate.error = "events", lambda: PermissionDeniedError("revoked")
+    gate.service.create_checkpoint("WF", {"n": 2})
+    gate.gate.takes = "everything"
+    gate.service.close()
+    assert [receipt.durable for receipt in receipts] == [False]
+
+
+def test_the_end_of_one_relief_does_not_end_the_next(monkeypatch):
+    kit = replace(gated_kit(degrade=False), retention=RetentionPolicy())
+    gate = Gated(replace(kit, faults=replace(kit.faults, retry=RetryPolicy(base_delay_ms=1))))
+    gate.service.create_checkpoint("WF", {"n": 1})
+    attendant = gate.service._engine.safety._attendant
+    release, futures = attendant._release, list[Any]()
+
+    def fail_again_first(*begun):
+        if not futures:
+            gate.gate.takes, gate.gate.error = "nothing", lambda: AtomicRenameFailedError("busy")
+            futures.append(gate.service.create_checkpoint("WF", {"n": 3}, wait=False))
+            gate.service._engine.queue.flush()
+        release(*begun)
+
+    monkeypatch.setattr(attendant, "_release", fail_again_first)
+    gate.gate.fail("commit", AtomicRenameFailedError("busy"))
+    first = gate.service.create_checkpoint("WF", {"n": 2}, wait=False)
+    assert first.result(timeout=WAIT_SECONDS).durable
+    with pytest.raises(AtomicRenameFailedError):
+        futures[0].result(timeout=WAIT_SECONDS)
+    gate.gate.takes = "everything"
+    gate.service.close()
+
+
+def test_without_degrading_what_comes_with_the_last_try_raises_too(monkeypatch):
+    gate = Gated(replace(gated_kit(degrade=False), retention=RetentionPolicy()))
+    gate.service.create_checkpoint("WF", {"n": 1})
+    engine = gate.service._engine
+    attendant = engine.safety._attendant
+    probe, company = attendant.probe, []
+
+    def probe_in_company():
+        company.append(engine.writer.append(AppendEvent("OTHER", "TICK")))
+        probe()
+
+    monkeypatch.setattr(attendant, "probe", probe_in_company)
+    gate.gate.takes = "nothing"
+    with pytest.raises(DiskFullError):
+        gate.service.create_checkpoint("WF", {"n": 2})
+    with pytest.raises(DiskFullError):
+        engine.wait(company[0])
+    monkeypatch.undo()
+    gate.gate.takes = "everything"
     gate.service.close()

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.adapters.memory import MemoryStore
+from holdfast.application.commands import AppendEvent
 from holdfast.application.service import CheckpointService
 from holdfast.domain.errors import (
     CheckpointConflictError,
@@ -492,3 +493,35 @@ def test_whatever_happens_nothing_that_was_acknowledged_is_lost_and_all_is_in_or
 
 def _facts(service):
     return [event.data["step"] for event in service.events("WF") if event.type == "FACT"]
+
+
+def test_what_the_trail_was_told_waits_too_and_is_not_told_of_its_own_waiting(net):
+    net.service.create_checkpoint("WF", {"n": 1})
+    net.gate.takes = "nothing"
+    net.service.load_latest("WF")
+    for _ in range(5):
+        assert not net.service.append_event("WF", "TICK").durable
+    net.gate.takes = "everything"
+    net.climb()
+    net.service.flush()
+    told = Counter(entry.type for entry in net.service.audit.query_events())
+    assert told["STATE_RESTORED"] == 1 and told["OPERATION_REFUSED"] == 0
+
+
+def test_what_was_made_on_top_of_a_commit_that_nothing_had_room_for_fails_with_it(monkeypatch):
+    small = Gated(gated_kit(memory_bytes=100_000, spare=False))
+    engine = small.service._engine
+    # Nobody else commits, so that both are of one group.
+    monkeypatch.setattr(engine.safety._tales, "_record", lambda *told: None)
+    small.service.create_checkpoint("WF", {"n": 1})
+    small.gate.takes = "nothing"
+    small.service.append_event("WF", "TICK")
+    large = engine.writer.create(engine.checkpoint_command("WF", {"text": "x" * 200_000}, {}))
+    later = engine.writer.append(AppendEvent("WF", "LATER"))
+    with pytest.raises(CheckpointWriteError, match="neither the store"):
+        engine.wait(large)
+    with pytest.raises(CheckpointWriteError, match="on top of it"):
+        engine.wait(later)
+    assert small.service.create_checkpoint("WF", {"n": 2}).sequence == 2
+    small.gate.takes = "everything"
+    small.service.close()

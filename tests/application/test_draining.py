@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from holdfast.application.commands import AppendEvent
 from holdfast.application.copying import Copier
-from holdfast.domain.errors import CheckpointWriteError
+from holdfast.domain.errors import CheckpointCorruptError, CheckpointWriteError
 from holdfast.domain.ladder import Mode
 from holdfast.domain.record import Transition
 from tests.application.services import make_kit
-from tests.application.shelters import Gated, gated_kit
+from tests.application.shelters import Gated, GatedStore, gated_kit
 
 
 @pytest.fixture
@@ -89,3 +91,63 @@ def test_states_that_waited_can_be_copied_like_any_other(net):
     Copier(net.gate.store, target, kit.packer, kit.formats).copy(["WF"])
     assert target.head("WF") == net.gate.store.head("WF")
     assert [one.checksum for one in target.entries("WF")] == [one.checksum for one in net.gate.entries("WF")]
+
+
+class Tardy(GatedStore):
+    """Says that a commit failed, and carries it out when the next but one comes."""
+
+    is_tardy = False
+
+    def __init__(self):
+        super().__init__()
+        self.late = []
+
+    def commit(self, commits):
+        if self.is_tardy and any(commit.events for commit in commits):
+            self.late.append(commits)
+            if len(self.late) < 3:
+                raise CheckpointWriteError("the connection is gone")
+            self.is_tardy = False
+            super().commit(self.late[0])
+        return super().commit(commits)
+
+
+def test_a_try_that_arrives_after_it_was_looked_for_is_not_written_twice():
+    store = Tardy()
+    net = Gated(replace(gated_kit(), store=store))
+    net.service.create_checkpoint("WF", {"n": 1})
+    store.is_tardy = True
+    net.service.append_event("WF", "PAID")
+    store.is_tardy = True
+    net.climb()
+    assert len(net.service.events("WF", type="PAID")) == 1
+    net.service.close()
+
+
+class Damaged(GatedStore):
+    """Loses the listing of one workflow."""
+
+    is_damaged = False
+
+    def entries(self, workflow_id, **options):
+        if self.is_damaged and workflow_id == "BAD":
+            raise CheckpointCorruptError("the listing is damaged")
+        return super().entries(workflow_id, **options)
+
+
+def test_a_workflow_that_is_damaged_meanwhile_does_not_keep_others_waiting():
+    store = Damaged()
+    net = Gated(replace(gated_kit(), store=store))
+    for name in ("BAD", "GOOD"):
+        net.service.create_checkpoint(name, {"n": 1})
+    net.gate.takes = "events"
+    for name in ("BAD", "GOOD"):
+        net.service.create_checkpoint(name, {"n": 2})
+        net.service.append_event(name, "TICK")
+    store.takes, store.is_damaged = "everything", True
+    net.climb()
+    assert net.service.load_latest("GOOD").context == {"n": 2}
+    health = net.service.health()
+    assert health.is_durable and health.counters["refused"] == 1
+    store.is_damaged = False
+    net.service.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from holdfast.application.health import Health, Step, Tales, Written
@@ -33,7 +34,7 @@ def test_a_step_is_an_event_of_each_workflow_a_log_line_and_a_call(caplog):
     recorded: list[Any] = []
     heard: list[Any] = []
     tales = Tales(lambda *told: recorded.append(told))
-    tales.on_mode_change.append(heard.append)
+    tales.listeners.on_mode_change.append(heard.append)
     tales.step(DOWN)
     tales.step(UP)
     tales.tell()
@@ -49,7 +50,7 @@ def test_what_was_written_late_is_told_once_for_each_workflow(caplog):
     woken: list[int] = []
     tales = Tales(lambda *told: recorded.append(told))
     tales.on_news = lambda: woken.append(1)
-    tales.on_written.append(heard.append)
+    tales.listeners.on_written.append(heard.append)
     for moved in (None, (3, 4), (4, 5)):
         tales.written("WF", moved)
     tales.tell()
@@ -77,7 +78,28 @@ def test_a_listener_or_a_store_that_fails_stops_nothing(caplog):
         raise ValueError("mine")
 
     tales = Tales(record)
-    tales.on_mode_change += [listener, heard.append]
+    tales.listeners.on_mode_change.extend([listener, heard.append])
     tales.step(DOWN)
     tales.tell()
     assert heard == [DOWN] and "is not recorded" in caplog.text and "listener" in caplog.text
+
+
+def test_what_comes_up_while_somebody_tells_is_told_by_that_one():
+    heard: list[Any] = []
+    tales = Tales(lambda *told: None)
+    others: list[threading.Thread] = []
+
+    def listen(step: Step) -> None:
+        heard.append(step)
+        if step is DOWN:
+            tales.step(UP)
+            # Does not wait for this one, and tells nothing out of order.
+            others.append(threading.Thread(target=tales.tell_if_nobody_does))
+            others[0].start()
+            others[0].join()
+            assert heard == [DOWN]
+
+    tales.listeners.on_mode_change.append(listen)
+    tales.step(DOWN)
+    tales.tell()
+    assert others and heard == [DOWN, UP] and not tales.is_due

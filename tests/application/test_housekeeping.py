@@ -140,3 +140,16 @@ def test_a_closed_store_ends_the_work() -> None:
     room.keeper.close()
     room.keeper.close()
     assert not room.keeper.has_work
+
+
+def test_the_keyframe_of_what_lies_in_the_second_store_is_given_up() -> None:
+    room = Room()
+    ticket = Ticket(Commit("W", Head()), Lineage())
+    ticket.done = ticket.is_held = True
+    room.keeper.owe(room.job(ticket))
+    work = []
+    for intent in (object(), None):
+        ticket.intent = intent
+        room.keeper.run()
+        work.append(room.keeper.has_work)
+    assert work == [True, False] and room.keyframes() == [1]

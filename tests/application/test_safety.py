@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.application.health import Written
-from holdfast.domain.errors import DiskFullError
+from holdfast.application.health import Step, Written
+from holdfast.domain.errors import CheckpointWriteError, DiskFullError
+from holdfast.domain.ladder import Mode
 from holdfast.domain.retention import RetentionPolicy
 from tests.application.shelters import Gated, gated_kit
 
@@ -63,3 +64,16 @@ def test_listeners_are_told_of_steps_and_of_late_writes(net):
     net.climb()
     net.service.flush()
     assert net.steps[0][0].value == "full" and heard[0].workflow_id == "A"
+
+
+def test_listeners_stay_when_everything_is_set_up_anew_as_in_a_forked_child(net):
+    steps: list[Step] = []
+    net.service.on_mode_change(steps.append)
+    net.service._engine.begin()
+    net.service.create_checkpoint("WF", {"n": 1})
+    net.gate.takes = "nothing"
+    net.service.append_event("WF", "TICK")
+    with pytest.raises(CheckpointWriteError):
+        net.service.flush()
+    assert [step.after for step in steps] == [Mode.MEMORY_ONLY]
+    net.gate.takes = "everything"

@@ -11,7 +11,7 @@ import holdfast
 from holdfast.application.intent import EventIntent, StateIntent
 from holdfast.application.service import CheckpointService
 from holdfast.application.spare import Spare
-from holdfast.application.waiting import hold
+from holdfast.application.waiting import Spilled, hold
 from holdfast.domain.errors import CheckpointWriteError
 from holdfast.domain.ladder import Mode
 from holdfast.domain.record import Transition
@@ -99,3 +99,16 @@ def test_the_second_store_of_an_encrypted_one_is_encrypted_with_the_same_key(tmp
     assert not any(
         secret.encode() in path.read_bytes() for path in Path(tmp_path).rglob("*") if path.is_file()
     )
+
+
+def test_little_is_remembered_of_the_states_of_many_workflows(spare):
+    with CheckpointService(make_kit()) as service:
+        engine = service._engine
+        for n in range(16):
+            text = str(n % 10) * 500_000
+            ticket = engine.writer.create(engine.checkpoint_command(f"WF-{n}", {"text": text}, {}))
+            kept = spare.save(held_of(service, ticket))
+            assert kept.bytes >= 500_000
+        assert 0 < len(spare._bases.recent(16)) < 10
+        back = spare.load("WF-0", Spilled(1, kept.subject))
+        assert back.snapshot.plain(engine.kit.packer)["context"]["text"] == "0" * 500_000

@@ -105,3 +105,22 @@ def test_a_state_costs_what_it_does_not_share_with_the_one_before(size):
         whole = hold(first, first.intent, NOW, None)
         change = hold(second, second.intent, NOW, first.intent.snapshot)
         assert whole.bytes >= size and change.bytes < 4 * OVERHEAD_BYTES
+
+
+def test_nothing_large_is_kept_of_what_lies_elsewhere():
+    with CheckpointService(make_kit()) as service:
+        engine = service._engine
+        made = engine.writer.create(engine.checkpoint_command("WF", {"text": "x" * 10_000}, {}))
+        waiting, [held] = waits(made)
+        held.tried = made.commit.events[-1], made.result
+        waiting.shrink(held, Spilled(1, bytes=10_000))
+        assert held.made is None and made.intent is None and made.following.snapshot is None
+        assert made.commit.record is None and made.commit.events == () and held.tried[0].data == b""
+        assert made.following.head.sequence == 1, "the next one still follows it"
+
+
+def test_what_lies_elsewhere_counts_with_its_size_when_it_is_read_back():
+    waiting, held = waits(*(ticket(seq=n) for n in range(1, 4)))
+    for one in held:
+        waiting.shrink(one, Spilled(1, bytes=1_000_000))
+    assert waiting.first(64, 1_500_000) == held[:1]

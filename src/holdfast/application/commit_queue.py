@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Any, Protocol
 
+from holdfast.application.storage_faults import is_fault
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointError,
@@ -204,7 +205,7 @@ class CommitQueue:
         sound = [ticket for ticket in group if ticket.lineage.failure is None]
         for ticket in group:
             if ticket.lineage.failure is not None:
-                ticket.error = _on_top_of(ticket.lineage.failure, ticket.commit.workflow_id)
+                ticket.error = on_top_of(ticket.lineage.failure, ticket.commit.workflow_id)
         if not sound:
             return
         shelter = self.shelter
@@ -222,7 +223,8 @@ class CommitQueue:
         for ticket, outcome in zip(sound, outcomes, strict=True):
             if outcome is not None:
                 ticket.error = outcome
-                if self._on_refused is not None:
+                # That nothing can be written is no refusal, and to note it would never end.
+                if self._on_refused is not None and not is_fault(outcome):
                     self._on_refused(ticket.commit.workflow_id, outcome)
                 ticket.lineage.failure = ticket.lineage.failure or outcome
 
@@ -281,7 +283,8 @@ def _nobody_listens(_: Ticket) -> None:
     """Stand in for a caller that went away."""
 
 
-def _on_top_of(failure: Exception, workflow_id: str) -> Exception:
+def on_top_of(failure: Exception, workflow_id: str) -> Exception:
+    """Say that a commit was made on top of one that failed."""
     if isinstance(failure, LeaseHeldError | LeaseLostError):
         # True of the workflow, and so of every commit to it.
         return own_copy(failure)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from holdfast.application.base import Base
-from holdfast.application.commit_queue import Lineage, Ticket, own_copy
+from holdfast.application.commit_queue import Lineage, Ticket, on_top_of, own_copy
 from holdfast.application.draining import Drain
 from holdfast.application.health import Health, Step, Tales
 from holdfast.application.intent import Intent, make
@@ -64,6 +64,8 @@ class Degrading:
         #: Set unless the first fault is being dealt with.
         self._relieved = threading.Event()
         self._relieved.set()
+        #: How many first faults there were.
+        self.reliefs = 0
         #: Whether the next try decides between success and going down.
         self.is_last_try = False
 
@@ -109,13 +111,6 @@ class Degrading:
         """Return when nothing more is tried at once."""
         self._relieved.wait()
 
-    def receipt(self, ticket: Ticket) -> object:
-        """Answer the result of a ticket that was taken in, once all was tried to make it durable."""
-        self.until_relieved()
-        if ticket.error is not None:
-            raise ticket.error
-        return ticket.result
-
     def health(self) -> Health:
         """Tell how things stand."""
         return Health(
@@ -130,9 +125,12 @@ class Degrading:
             counters=dict(self.counters),
         )
 
-    def relieved(self) -> list[Ticket]:
-        """End the dealing with the first fault; answer the tickets whose callers are to be told now."""
+    def relieved(self, relief: int) -> list[Ticket]:
+        """End the dealing with a first fault; answer the tickets whose callers are to be told now."""
         with self._mutex:
+            if relief != self.reliefs:
+                # All was well in between, and this is another one: its callers wait for what comes of it.
+                return []
             delayed, self._delayed = self._delayed, []
             self._relieved.set()
         self.is_last_try = False
@@ -177,7 +175,9 @@ class Degrading:
             return None
         self._note(problem)
         if is_relievable:
-            self._relieved.clear()
+            with self._mutex:
+                self.reliefs += 1
+                self._relieved.clear()
         outcomes = [self._take(ticket, is_tried=True) for ticket in tickets]
         if not is_relievable:
             self._go_down()
@@ -291,7 +291,9 @@ class Degrading:
     def _take(self, ticket: Ticket, *, is_tried: bool = False) -> Exception | None:
         if ticket.intent is PROBE:
             return None
-        workflow_id = ticket.commit.workflow_id
+        workflow_id, failure = ticket.commit.workflow_id, ticket.lineage.failure
+        if failure is not None:
+            return on_top_of(failure, workflow_id)
         if not _is_keepable(ticket) or self._is_shut:
             if not workflow_id or self._is_shut:
                 return own_copy(self.fault or CheckpointWriteError("nothing can be made durable"))
@@ -299,6 +301,8 @@ class Degrading:
             if self.waiting.last_of(workflow_id) is not None:
                 _mark(ticket, self.mode, durable=False)
             return None
+        if not self._kit.faults.is_degrading and (self.is_last_try or not self.is_relieving):
+            return own_copy(self.fault or CheckpointWriteError("nothing can be made durable"))
         held = hold(ticket, ticket.intent, self._kit.clock.now(), self.waiting.snapshot_of(workflow_id))
         if is_tried:
             # Whether the store has it is found out when it is next asked.
@@ -333,7 +337,8 @@ class Degrading:
             if problem is not None and self.waiting.bytes > faults.memory_bytes:
                 self.waiting.remove(held)
                 ticket.is_held = False
-                return no_room(problem)
+                ticket.lineage.failure = no_room(problem)
+                return own_copy(ticket.lineage.failure)
         else:
             self._is_spilled_up = False
         self.counters["held"] += 1

@@ -15,7 +15,10 @@ from holdfast.application.telling import Teller
 from holdfast.application.waiting import Held, Spilled, Waiting
 from holdfast.domain.errors import (
     CheckpointConflictError,
+    CheckpointCorruptError,
     CheckpointError,
+    CheckpointRecoveryError,
+    KeyDestroyedError,
     LeaseHeldError,
     LeaseLostError,
 )
@@ -27,6 +30,8 @@ _CHUNK_COMMITS = 64
 _CHUNK_BYTES = 1024 * 1024
 #: So often a workflow is begun anew in one round when others keep writing to it.
 _RACES_MAX = 5
+#: What is wrong with one workflow, however well the store can be written.
+_HOPELESS = (CheckpointCorruptError, CheckpointRecoveryError, KeyDestroyedError)
 
 OnWritten = Callable[[Held, CheckpointID | Event], None]
 OnRefused = Callable[[Held, Exception], None]
@@ -111,6 +116,7 @@ class Drain:
             return None
         self._heads.pop(workflow_id, None)
         if isinstance(outcome, CheckpointConflictError) and not is_again:
+            held.tried = made.commit.events[-1], made.result
             return self._overtake(held, is_again=True)
         return outcome
 
@@ -146,19 +152,27 @@ class Drain:
         bases: dict[str, Base] = {}
         ready: list[tuple[Held, Made]] = []
         for held in chunk:
-            workflow_id = held.workflow_id
             if held.made is None:
-                base = bases.get(workflow_id) or load_base(self._kit, workflow_id).base
-                intent = self._intent(held)
-                if _is_unexpected(intent, base):
-                    came_first = CheckpointConflictError("another checkpoint came first", place=workflow_id)
-                    self._refuse(held, came_first)
-                    continue
-                intent = _placed(intent, held, base)
-                held.made = make(self._kit, intent, base, self._teller, held.ticket.commit.token)
-            bases[workflow_id] = held.made.base
-            ready.append((held, held.made))
+                try:
+                    self._make(held, bases.get(held.workflow_id))
+                except _HOPELESS as problem:
+                    # One workflow that is damaged must not keep the others waiting.
+                    self._refuse(held, problem)
+            if held.made is not None:
+                bases[held.workflow_id] = held.made.base
+                ready.append((held, held.made))
         return ready
+
+    def _make(self, held: Held, base: Base | None) -> None:
+        """Make one again, or refuse it where its caller made it depend on what is no longer so."""
+        base = base or load_base(self._kit, held.workflow_id).base
+        intent = self._intent(held)
+        if _is_unexpected(intent, base):
+            came_first = CheckpointConflictError("another checkpoint came first", place=held.workflow_id)
+            self._refuse(held, came_first)
+            return
+        intent = _placed(intent, held, base)
+        held.made = make(self._kit, intent, base, self._teller, held.ticket.commit.token)
 
     def _intent(self, held: Held) -> Intent:
         if isinstance(held.intent, Spilled):
@@ -176,6 +190,8 @@ class Drain:
                 for later in self._waiting.of(held.workflow_id):
                     self._refuse(later, outcome)
             elif isinstance(outcome, CheckpointConflictError):
+                # Perhaps with itself: an earlier try may have arrived after it was looked for.
+                held.tried = made.commit.events[-1], made.result
                 self._conflict(held.workflow_id, outcome)
             else:
                 self._refuse(held, outcome)

@@ -102,12 +102,23 @@ OnModeChange = Callable[[Step], None]
 OnWritten = Callable[[Written], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """Functions of the program that want to be told; a forked child inherits them."""
+
+    on_mode_change: list[OnModeChange] = field(default_factory=list)
+    on_written: list[OnWritten] = field(default_factory=list)
+
+
 class Tales:
     """Steps and late writes that are to be told, by a thread that may wait."""
 
-    def __init__(self, record: Callable[[str, str, dict[str, Any]], None]) -> None:
+    def __init__(
+        self, record: Callable[[str, str, dict[str, Any]], None], listeners: Listeners | None = None
+    ) -> None:
         """Begin with nothing to tell; `record` queues an event of a workflow, by type and data."""
         self._record = record
+        self.listeners = listeners or Listeners()
         self._mutex = threading.Lock()
         #: Held while telling, so that everything is told in order; a listener may ask for more.
         self._telling = threading.RLock()
@@ -115,8 +126,6 @@ class Tales:
         self._late: dict[str, Written] = {}
         #: Called when there is something to tell or to try.
         self.on_news: Callable[[], None] = lambda: None
-        self.on_mode_change: list[OnModeChange] = []
-        self.on_written: list[OnWritten] = []
 
     def wake(self) -> None:
         """Say that there is something to do."""
@@ -145,17 +154,35 @@ class Tales:
         with self._mutex:
             tally = self._late.get(workflow_id) or Written(workflow_id)
             self._late[workflow_id] = replace(tally, refused=tally.refused + 1)
+        self.on_news()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there is something that nobody has begun to tell."""
+        return bool(self._steps or self._late)
 
     def tell(self) -> None:
         """Tell everything: a log line, an event and an audit entry in each workflow concerned, callbacks."""
         with self._telling:
-            with self._mutex:
-                steps, self._steps = self._steps, []
-                late, self._late = self._late, {}
-            for step in steps:
-                self._tell_step(step)
-            for tally in late.values():
-                self._tell_written(tally)
+            self._tell_all()
+        self.tell_if_nobody_does()
+
+    def tell_if_nobody_does(self) -> None:
+        """Tell everything, or leave that to whoever is about it."""
+        while self.is_due and self._telling.acquire(blocking=False):
+            try:
+                self._tell_all()
+            finally:
+                self._telling.release()
+
+    def _tell_all(self) -> None:
+        with self._mutex:
+            steps, self._steps = self._steps, []
+            late, self._late = self._late, {}
+        for step in steps:
+            self._tell_step(step)
+        for tally in late.values():
+            self._tell_written(tally)
 
     def end(self, count: int, place: str | None, problem: Exception | None) -> None:
         """Say what became of what still waited at the end."""
@@ -166,19 +193,19 @@ class Tales:
 
     def _tell_step(self, step: Step) -> None:
         level = logging.ERROR if step.is_down else logging.WARNING
-        kept = "what waits is" if step.is_down else "nothing is needed any more of what was"
-        where = f"; {kept} kept in {step.emergency_place}" if step.emergency_place else ""
+        what = "what waits" if step.is_down else "nothing but what was refused, if anything was,"
+        where = f"; {what} is kept in {step.emergency_place}" if step.emergency_place else ""
         _LOG.log(level, "storage: %s -> %s (%s)%s", step.before, step.after, step.reason, where)
         for workflow_id in step.workflow_ids[:_TOLD_WORKFLOWS_MAX]:
             self._note(workflow_id, STEP_EVENT, step.data())
-        self._call(self.on_mode_change, step)
+        self._call(self.listeners.on_mode_change, step)
 
     def _tell_written(self, tally: Written) -> None:
         _LOG.warning("%d commits of %s that waited are durable now", tally.commits, tally.workflow_id)
         if tally.moved:
             _LOG.warning("checkpoints of %s have other numbers: %s", tally.workflow_id, dict(tally.moved))
         self._note(tally.workflow_id, WRITTEN_EVENT, tally.data())
-        self._call(self.on_written, tally)
+        self._call(self.listeners.on_written, tally)
 
     def _note(self, workflow_id: str, type: str, data: dict[str, Any]) -> None:
         try:
@@ -190,6 +217,6 @@ class Tales:
         for listener in list(listeners):
             try:
                 listener(told)
-            except Exception:
+            except (Exception, SystemExit):
                 # What a listener does is its own affair: storage goes on.
                 _LOG.exception("a listener of the storage ladder failed")

@@ -105,7 +105,8 @@ class Housekeeper:
             if job.ticket.error is not None or job.ticket.lineage.is_moved:
                 return True
             if job.ticket.is_held:
-                return False
+                # What lies in the second store is made again, as another record.
+                return job.ticket.intent is None
         try:
             write_keyframe(self._kit, job.caption, self._tree(job))
             self._after_keyframe(job.caption.workflow_id)

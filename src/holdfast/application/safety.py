@@ -11,7 +11,7 @@ from holdfast.application.attending import Attendant
 from holdfast.application.commands import AppendEvent
 from holdfast.application.commit_queue import CommitQueue, Ticket
 from holdfast.application.degrading import Degrading
-from holdfast.application.health import Health, OnModeChange, OnWritten, Tales
+from holdfast.application.health import Health, Listeners, OnModeChange, OnWritten, Tales
 from holdfast.application.kit import Kit
 from holdfast.application.retain import PruneResult
 from holdfast.application.telling import Teller
@@ -37,12 +37,13 @@ class Safety:
         writer: Writer,
         trail: Trail,
         prune: Callable[[str, RetentionPolicy], PruneResult],
+        listeners: Listeners,
     ) -> None:
         """Hang the net under a queue; costs nothing before the first fault."""
         self._kit = kit
         self._writer = writer
         self._prune = prune
-        self._tales = Tales(self._record)
+        self._tales = Tales(self._record, listeners)
         self._shelter = Degrading(kit, Teller(trail), self._tales)
         self._attendant = Attendant(self._shelter, queue, self._tales, kit.faults.retry, self._make_room)
         queue.shelter = self._shelter
@@ -51,7 +52,10 @@ class Safety:
 
     def receipt(self, ticket: Ticket) -> Any:
         """Answer the result of a commit that fell into the net, once all was tried to make it durable."""
-        return self._shelter.receipt(ticket)
+        self._attendant.until_relieved()
+        if ticket.error is not None:
+            raise ticket.error
+        return ticket.result
 
     def health(self) -> Health:
         """Tell how things stand."""
@@ -59,11 +63,11 @@ class Safety:
 
     def on_mode_change(self, listener: OnModeChange) -> None:
         """Let a function be told of each step, in a thread of ours."""
-        self._tales.on_mode_change.append(listener)
+        self._tales.listeners.on_mode_change.append(listener)
 
     def on_written(self, listener: OnWritten) -> None:
         """Let a function be told what was written late, in a thread of ours."""
-        self._tales.on_written.append(listener)
+        self._tales.listeners.on_written.append(listener)
 
     def flush(self) -> None:
         """Write what waits; raises CheckpointWriteError if it still does."""

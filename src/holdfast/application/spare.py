@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from holdfast.application.base import Base
+from holdfast.application.base import Bases
 from holdfast.application.intent import EventIntent, Intent, StateIntent, make
 from holdfast.application.kit import Kit
 from holdfast.application.loading import load_base
@@ -17,6 +17,9 @@ from holdfast.domain.errors import CheckpointNotFoundError, CheckpointWriteError
 from holdfast.domain.event import Event, decode_event
 from holdfast.domain.record import Transition
 
+#: How much is remembered of the states in the second store.
+_CACHE_BYTES = 4 * 1024 * 1024
+
 #: Opens the second store, sealed with the keys of the first where that is encrypted.
 OpenSpare = Callable[[], Kit]
 
@@ -27,7 +30,7 @@ class Spare:
     def __init__(self, open_kit: OpenSpare | None) -> None:
         self._open_kit = open_kit
         self._kit: Kit | None = None
-        self._bases: dict[str, Base] = {}
+        self._bases = Bases(_CACHE_BYTES)
         self._transitions: dict[tuple[str, int], tuple[tuple[Transition, ...], bool]] = {}
 
     @property
@@ -43,18 +46,19 @@ class Spare:
         """
         assert not isinstance(held.intent, Spilled)
         kit, workflow_id = self._opened(), held.workflow_id
-        base = self._bases.get(workflow_id) or load_base(kit, workflow_id).base
-        # The trail of the first store tells of it once it is written there.
-        made = make(kit, held.intent, base, None)
-        [outcome] = kit.store.commit([made.commit])
-        if outcome is not None:
-            raise outcome
-        self._bases[workflow_id] = made.base
+        with self._bases.slot(workflow_id) as slot:
+            base = slot.base or load_base(kit, workflow_id).base
+            # The trail of the first store tells of it once it is written there.
+            made = make(kit, held.intent, base, None)
+            [outcome] = kit.store.commit([made.commit])
+            if outcome is not None:
+                raise outcome
+            slot.base = made.base
         if isinstance(held.intent, StateIntent):
-            return Spilled(made.base.head.sequence, held.intent.subject)
+            return Spilled(made.base.head.sequence, held.intent.subject, held.intent.size_bytes)
         number = made.base.head.event_seq
         self._transitions[workflow_id, number] = held.intent.transitions, held.intent.is_told
-        return Spilled(number)
+        return Spilled(number, bytes=len(made.commit.events[-1].data))
 
     def load(self, workflow_id: str, spilled: Spilled) -> Intent:
         """Read back what was saved, verified."""
@@ -70,7 +74,7 @@ class Spare:
     def close(self) -> None:
         """Let go of the store; what is in it stays."""
         kit, self._kit = self._kit, None
-        self._bases.clear()
+        self._bases = Bases(_CACHE_BYTES)
         self._transitions.clear()
         if kit is not None:
             kit.store.close()

@@ -106,39 +106,25 @@ class Trail:
         """
         if not self._kit.audit:
             return ()
+        redactor = self._kit.redactor
+        if redactor is not None and not _HARMLESS.fullmatch(self.session_id):
+            redactor.check_names(session_id=self.session_id)
         entry = AuditEntry(
             self._kit.clock.now(),
-            type,
-            session_id or self.session_id,
-            workflow_id,
-            _short(agent),
-            self._kit.actor,
+            _clean(type, redactor),
+            _clean(session_id, redactor) if session_id else self.session_id,
+            _clean(workflow_id, redactor),
+            _clean(_short(agent), redactor),
+            _clean(self._kit.actor, redactor),
             outcome,
-            _short(_CORRELATION.get() or correlation_id),
-            facts or {},
+            _clean(_short(_CORRELATION.get() or correlation_id), redactor),
+            {name: _clean(fact, redactor) for name, fact in facts.items()} if facts else {},
         )
-        if self._kit.redactor is not None:
-            entry = self._hidden(entry, self._kit.redactor)
         if entry.session_id == self.session_id:
             # One that was ended on purpose need not be ended again.
             self._is_used = type != AuditType.SESSION_CLOSED
         self._count_entry()
         return (entry if payload is None else self._with_payload(entry, payload),)
-
-    def _hidden(self, entry: AuditEntry, redactor: StoreRedactor) -> AuditEntry:
-        """Hide the secrets of an entry's names and facts; the session of this opening is refused instead."""
-        if not _HARMLESS.fullmatch(self.session_id):
-            redactor.check_names(session_id=self.session_id)
-        return replace(
-            entry,
-            type=_clean(entry.type, redactor),
-            session_id=_clean(entry.session_id, redactor),
-            workflow_id=_clean(entry.workflow_id, redactor),
-            agent=_clean(entry.agent, redactor),
-            actor=_clean(entry.actor, redactor),
-            correlation_id=_clean(entry.correlation_id, redactor),
-            facts={name: _clean(fact, redactor) for name, fact in entry.facts.items()},
-        )
 
     def _with_payload(self, entry: AuditEntry, payload: Mapping[str, Any]) -> AuditEntry:
         """Put a payload beside an entry: without secrets, salted, and sealed where the store is."""
@@ -326,9 +312,9 @@ class Trail:
 _Told = TypeVar("_Told", str, int, str | None, int | str)
 
 
-def _clean(told: _Told, redactor: StoreRedactor) -> _Told:
+def _clean(told: _Told, redactor: StoreRedactor | None) -> _Told:
     """Hide the secrets of a name or a fact; most are words, numbers and hashes that nobody need look at."""
-    if not isinstance(told, str) or _HARMLESS.fullmatch(told):
+    if redactor is None or not isinstance(told, str) or _HARMLESS.fullmatch(told):
         return told
     return redactor.name(told)
 

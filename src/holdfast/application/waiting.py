@@ -27,6 +27,8 @@ class Spilled:
     number: int
     #: What was asked for beside the state; None: it is an event.
     subject: Subject | None = None
+    #: What it takes in memory when it is read back.
+    bytes: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -50,6 +52,11 @@ class Held:
     def workflow_id(self) -> str:
         """The run that it belongs to."""
         return self.ticket.commit.workflow_id
+
+    @property
+    def load_bytes(self) -> int:
+        """What it takes in memory while it is being written."""
+        return self.bytes + (self.intent.bytes if isinstance(self.intent, Spilled) else 0)
 
     @property
     def is_state(self) -> bool:
@@ -120,7 +127,7 @@ class Waiting:
         with self._mutex:
             found: list[Held] = []
             for held in islice(self._line.values(), count):
-                max_bytes -= held.bytes
+                max_bytes -= held.load_bytes
                 if found and max_bytes < 0:
                     break
                 found.append(held)
@@ -157,8 +164,13 @@ class Waiting:
             self._bytes -= held.bytes - OVERHEAD_BYTES
             held.bytes = OVERHEAD_BYTES
         held.intent, held.made, held.is_exact = spilled, None, False
-        held.ticket.intent = None
-        held.ticket.commit = replace(held.ticket.commit, record=None, keyframe=None, blobs={}, audit=())
+        ticket = held.ticket
+        ticket.intent = None
+        ticket.commit = replace(ticket.commit, record=None, keyframe=None, events=(), blobs={}, audit=())
+        # Without a snapshot the next checkpoint is a complete one, unless the writer remembers more.
+        ticket.following = replace(ticket.following, snapshot=None)
+        if held.tried is not None:
+            held.tried = replace(held.tried[0], data=b""), held.tried[1]
 
     def base_of(self, workflow_id: str) -> Base | None:
         """Answer what the next commit of a workflow builds on; None if nothing of it waits."""
