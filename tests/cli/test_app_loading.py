@@ -27,6 +27,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     path, modules = list(sys.path), set(sys.modules)
     (tmp_path / "flows_ok.py").write_text(MODULE)
     (tmp_path / "flows_raising.py").write_text("raise RuntimeError('no key is set')\n")
+    (tmp_path / "flows_leaving.py").write_text("print('hello')\nraise SystemExit(3)\n")
     (tmp_path / "flows_lacking.py").write_text("import nothing_of_that_name\n")
     (tmp_path / "flows_package").mkdir()
     (tmp_path / "flows_package" / "__init__.py").write_text("")
@@ -64,12 +65,27 @@ def test_what_is_no_name_is_refused(folder: Path, name: str) -> None:
         ("flows_missing:app", "there is no module flows_missing"),
         ("flows_package.missing:app", "there is no module flows_package.missing"),
         ("flows_raising:app", r"importing flows_raising failed \(RuntimeError: no key is set\)"),
+        ("flows_leaving:app", r"importing flows_leaving failed \(SystemExit: 3\)"),
         ("flows_lacking:app", r"importing flows_lacking failed \(ModuleNotFoundError"),
         ("flows_ok:apps", "there is no apps in flows_ok.*Did you mean app"),
-        ("flows_ok:number", "number is a int"),
+        ("flows_ok:number", "number is of type int, not App"),
         ("flows_ok:App", "App is the class, not an object of it"),
     ],
 )
 def test_what_is_wrong_is_said(folder: Path, name: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load_app(name, folder)
+
+
+def test_what_a_module_prints_is_no_data(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ConfigError):
+        load_app("flows_leaving:app", folder)
+    assert capsys.readouterr() == ("", "hello\n")
+
+
+def test_a_signal_during_the_import_ends_us(folder: Path) -> None:
+    (folder / "flows_slow.py").write_text(
+        "from holdfast.cli.exits import Exit\nraise SystemExit(Exit.TERMINATED)\n"
+    )
+    with pytest.raises(SystemExit):
+        load_app("flows_slow:app", folder)

@@ -50,7 +50,7 @@ def test_a_record_that_was_changed_fails(run: Run, store: Path):
     records.write_bytes(records.read_bytes().replace(b'"size":', b'"sIze":', 1))
     result = run("doctor", "--store", store)
     assert result.exit_code == Exit.CORRUPT
-    assert "fail  history" in result.out and "validate" in result.out
+    assert "fail  history" in result.out and "`holdfast recover WF-1 --plan`" in result.out
 
 
 def test_many_findings_are_cut_short(run: Run, store: Path):

@@ -35,6 +35,7 @@ def test_a_moment_is_turned_into_the_event_it_means(run: Run, store: Path):
 def test_a_workflow_that_is_there_is_never_written_over(run: Run, store: Path):
     result = run("fork", "WF-1@2", "WF-2", "--store", store)
     assert result.exit_code == Exit.LOCKED
+    assert "there is a workflow of that name already" in result.err and "another name" in result.err
     assert run("list", "WF-2", "--store", store, "--json").data["total"] == 1
 
 

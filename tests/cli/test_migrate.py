@@ -114,6 +114,12 @@ def test_if_all_fail_it_ends_with_their_error(run: Run, store: Path):
     assert one.exit_code == Exit.OTHER_FORMAT and one.error["code"] == "migration_failed"
 
 
+def test_where_nothing_is_to_be_done_nothing_is_proposed(run: Run, store: Path):
+    result = run("migrate", "--dry-run", "--store", store)
+    assert "No app was named, so the version is 1.0.0" in result.err
+    assert "Nothing was changed." in result.err and "--apply" not in result.err
+
+
 def test_without_an_app_newer_states_are_refused_with_what_to_do(run: Run, store: Path):
     run("migrate", "--apply", "--app", "reef_flows:app", "--store", store)
     result = run("migrate", "WF-1", "--dry-run", "--store", store)

@@ -17,7 +17,7 @@ def test_what_is_there_is_listed_with_its_reason(run: Run, store: Path):
     damage_record(store, 2)
     run("validate", "--quarantine", "--store", store)
     head, line = run("quarantine", "list", "--store", store).out.splitlines()
-    assert head.split() == ["NAME", "WHAT", "STATUS", "FOUND", "SIZE", "REASON"]
+    assert head.split() == ["NAME", "WHAT", "STATUS", "FOUND", "(UTC)", "SIZE", "REASON"]
     assert "WF-1@2" in line and "refused" in line and "not the one that was committed" in line
     [one] = run("quarantine", "list", "--json", "--store", store).data["quarantined"]
     assert (one["place"], one["kind"], one["status"]) == ("WF-1@2", "checkpoint", "refused")

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import holdfast
+from holdfast.application.owners import own_name
 from holdfast.cli.exits import Exit
 from holdfast.domain.state import WorkflowState
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, fill, without_privileges
 from tests.recovery.places import Place
 
 PROGRAM = """
@@ -27,6 +28,16 @@ def go_on(context):
 @app.handler("stumble")
 def stumble(context):
     raise RuntimeError("still no tokens")
+
+
+@app.handler("speak")
+def speak(context):
+    print("at work")
+
+
+@app.handler("leave")
+def leave(context):
+    raise SystemExit(7)
 """
 
 
@@ -105,6 +116,7 @@ def test_a_workflow_that_ended_is_refused(run: Run, place: Place) -> None:
     assert result.exit_code == Exit.REFUSED and "ended with checkpoint 5" in result.out
     planned = run("--store", place.url, "recover", "W", "--plan")
     assert planned.exit_code == Exit.DONE and "refused" in planned.out
+    assert "W would not be recovered" in planned.out
 
 
 def test_who_is_not_there_is_not_made_up(run: Run, place: Place) -> None:
@@ -116,7 +128,7 @@ def test_a_living_owner_is_not_disturbed(run: Run, place: Place) -> None:
     with place.open() as service:
         service.acquire_lease("W", "worker-7", ttl_seconds=60)
         planned = run("--store", place.url, "recover", "W", "--plan")
-        assert "held by worker-7" in planned.out
+        assert "held by worker-7" in planned.out and "nobody else recovers before" in planned.out
         assert run("--store", place.url, "recover", "W").exit_code == Exit.LOCKED
 
 
@@ -157,14 +169,119 @@ def test_without_a_name_it_lists_what_crashed(run: Run, stale: Place) -> None:
     result = run("--store", stale.url, "recover")
     assert "W" in result.out and "WHY" in result.out and "holdfast recover WORKFLOW" in result.err
     told = run("--store", stale.url, "recover", "--json").data
-    assert told["workflows"][0]["workflow_id"] == "W" and told["workflows"][0]["sequence"] == 4
+    [one] = told["workflows"]
+    assert (one["workflow_id"], one["sequence"], one["checkpoint"]) == ("W", 4, "W@4")
+    assert (one["status"], one["cause"], one["owner"]) == ("active", "quiet", None)
+    assert one["quiet_seconds"] >= 0 and one["last_activity"].endswith("Z")
 
 
 def test_and_says_so_if_nothing_did(run: Run, place: Place) -> None:
     result = run("--store", place.url, "recover")
     assert result.out == "" and "Nothing to recover" in result.err
+    assert "ended or failed" in result.err and "less than 300 seconds ago" in result.err
 
 
 def test_a_store_is_recovered_when_it_is_opened_where_that_is_configured(place: Place) -> None:
     with holdfast.open(place.url, auto_recovery=True, stale_seconds=0) as service:
         assert service.events("W", type="WORKFLOW_RECOVERED")
+
+
+def test_a_plan_knows_a_lease_whose_process_is_gone(run: Run, place: Place) -> None:
+    gone = own_name("recovery").rpartition(":")[0] + ":1"
+    with place.open() as service:
+        service.acquire_lease("W", gone, ttl_seconds=60)
+    assert (
+        "whose process is gone: it would be ended" in run("--store", place.url, "recover", "W", "--plan").out
+    )
+
+
+def test_a_plan_takes_the_handler_that_is_named(run: Run, place: Place, program: str) -> None:
+    with_app = ("--store", place.url, "recover", "W", "--plan", "--app", program, "--handler")
+    assert "handler  stumble, at hand" in run(*with_app, "stumble").out
+    assert "handler  nobody, which the app does not have" in run(*with_app, "nobody").out
+    with place.open() as service:
+        service.create_checkpoint("W", {"n": 5})
+    assert "nothing would be resumed: give --handler" in run(*with_app[:-1]).out
+
+
+@pytest.mark.parametrize("args", [("--mode", "point-in-time"), ("--mode", "full", "--to", "2")])
+def test_a_mode_that_does_not_go_with_its_target_is_wrong_usage(
+    run: Run, place: Place, args: tuple[str, ...]
+) -> None:
+    result = run("--store", place.url, "recover", "W", *args)
+    assert result.exit_code == Exit.USAGE and "--to N" in result.err
+
+
+@pytest.mark.parametrize("args", [("--to", "2"), ("--fresh",), ("--app", "a:b"), ("--reason", "x")])
+def test_how_to_recover_means_nothing_without_a_workflow(
+    run: Run, place: Place, args: tuple[str, ...]
+) -> None:
+    result = run("--store", place.url, "recover", *args)
+    assert result.exit_code == Exit.USAGE and "name the WORKFLOW" in result.err
+
+
+def test_what_a_handler_prints_does_not_get_into_the_json(run: Run, place: Place, program: str) -> None:
+    told = run("--store", place.url, "recover", "W", "--app", program, "--handler", "speak", "--json")
+    assert told.data["success"] and told.err == "at work\n"
+
+
+def test_a_handler_that_ends_the_process_does_not_end_it_silently(
+    run: Run, place: Place, program: str
+) -> None:
+    result = run("--store", place.url, "recover", "W", "--app", program, "--handler", "leave")
+    assert result.exit_code == Exit.UNEXPECTED and "SystemExit: 7" in result.err
+
+
+def test_looking_needs_no_permission_to_write(
+    run: Run, public_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = public_folder / "store"
+    fill(store)
+    monkeypatch.chdir(public_folder)
+    for path in (store, *store.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    with without_privileges():
+        assert run("--store", store, "recover").exit_code == Exit.DONE
+        planned = run("--store", store, "recover", "WF-1", "--plan")
+    assert planned.exit_code == Exit.DONE and "would be recovered from checkpoint 3" in planned.out
+
+
+def test_events_that_are_lost_have_their_own_exit_code(run: Run, place: Place) -> None:
+    with place.open() as service:
+        last = service.record_decision("W", "and on").seq
+    place.damage_event("W", last)
+    result = run("--store", place.url, "recover", "W")
+    assert result.exit_code == Exit.PARTIAL and "1 replayed, 1 lost" in result.out
+    assert run("--store", place.url, "recover", "W", "--json").data["events_lost"] > 0
+
+
+def test_what_was_recovered_past_damage_is_there_to_go_on_from(run: Run, place: Place) -> None:
+    place.damage_record("W", 4)
+    result = run("--store", place.url, "recover", "W")
+    assert result.exit_code == Exit.OLDER and "kept as  W@5" in result.out
+    assert run("--store", place.url, "recover", "W").exit_code == Exit.DONE
+    told = run("--store", place.url, "recover", "W", "--to", "2", "--checkpoint", "--json").data
+    assert told["checkpoint_made"] == "W@6"
+
+
+def test_a_lease_can_be_ended(run: Run, place: Place) -> None:
+    with place.open() as service:
+        service.acquire_lease("W", "worker-7", ttl_seconds=600)
+    assert run("--store", place.url, "recover", "W").exit_code == Exit.LOCKED
+    assert run("--store", place.url, "recover", "W", "--take-over").exit_code == Exit.DONE
+
+
+def test_an_app_of_the_configuration_can_be_left_out(
+    run: Run, place: Place, program: str, tmp_path: Path
+) -> None:
+    (tmp_path / "holdfast.toml").write_text(f'app = "{program}"\n')
+    assert "nothing was resumed" in run("--store", place.url, "recover", "W", "--no-resume").err
+
+
+def test_retries_that_are_used_up_can_be_passed_over(run: Run, place: Place, program: str) -> None:
+    stumbling = ("--store", place.url, "recover", "W", "--app", program, "--handler", "stumble")
+    for _ in range(3):
+        assert run(*stumbling).exit_code == Exit.PARTIAL
+    assert run(*stumbling).exit_code == Exit.REFUSED
+    again = run("--store", place.url, "recover", "W", "--app", program, "--skip-validation")
+    assert again.exit_code == Exit.DONE and "ended well" in again.out

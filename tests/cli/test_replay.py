@@ -101,7 +101,9 @@ def test_it_goes_from_anywhere_to_anywhere(
 
 
 def test_what_was_left_out_counts_when_asked(run: Run, store: Path):
-    assert run("replay", "WF-1", "--strict", "--store", store).exit_code == Exit.DIVERGED
+    strict = run("replay", "WF-1", "--strict", "--store", store)
+    assert strict.exit_code == Exit.DIVERGED
+    assert "  left out     decisions: event" in strict.out and "left out, refused by --strict" in strict.out
 
 
 def test_reducers_of_the_application_take_part(run: Run, diverged: Path, tmp_path: Path, monkeypatch):

@@ -6,7 +6,8 @@ from tests.cli.conftest import Run
 
 
 def test_sessions_are_listed_as_they_stand(run: Run, store: Path):
-    assert "No session" in run("session", "list", "--store", store).err
+    none = run("session", "list", "--store", store).err
+    assert "No session" in none and "`holdfast audit log`" in none
     run("session", "hand-off", "s-1", "--to", "critic", "--store", store)
     head, row = run("session", "list", "--store", store).out.splitlines()
     assert head.split()[:2] == ["SESSION", "STATUS"] and row.split()[:2] == ["s-1", "handed_off"]

@@ -42,6 +42,8 @@ def test_a_damaged_record_is_named_and_ends_with_20(run: Run, store: Path):
     result = run("validate", "--store", store)
     assert result.exit_code == Exit.CORRUPT
     assert "damaged  WF-1@2: " in result.out and "Traceback" not in result.err
+    # What to do is said once, and not that one should do what was just done.
+    assert "Run `" not in result.out and "`holdfast recover WORKFLOW --plan`" in result.err
     told = run("validate", "--json", "--store", store).data
     assert not told["valid"]
     assert {one["place"] for one in told["problems"]} >= {"WF-1@2"}

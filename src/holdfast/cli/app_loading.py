@@ -9,10 +9,12 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli.exits import Exit
 from holdfast.cli.group import did_you_mean
 from holdfast.domain.errors import ConfigError
 
@@ -45,7 +47,7 @@ def load_app(name: str, folder: str | Path | None = None) -> App:
     if isinstance(found, App):
         return found
     is_class = isinstance(found, type) and issubclass(found, App)
-    kind = "the class, not an object of it" if is_class else f"a {type(found).__name__}"
+    kind = "the class, not an object of it" if is_class else f"of type {type(found).__name__}, not App"
     raise ConfigError(
         f"{match[2]} is {kind}",
         place=name,
@@ -57,7 +59,9 @@ def _module(module_name: str, folder: str, name: str) -> ModuleType:
     if folder not in sys.path:
         sys.path.insert(0, folder)
     try:
-        return importlib.import_module(module_name)
+        # What a module prints is no data of ours.
+        with redirect_stdout(sys.stderr):
+            return importlib.import_module(module_name)
     except ModuleNotFoundError as missing:
         if missing.name is not None and (module_name + ".").startswith(missing.name + "."):
             raise ConfigError(
@@ -66,11 +70,14 @@ def _module(module_name: str, folder: str, name: str) -> ModuleType:
                 hint=f"Looked in {folder} and in the Python path. {_EXAMPLE}",
             ) from None
         raise _failed(module_name, name, missing) from missing
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
+        # A signal that is to end us is none of the module's doing.
+        if isinstance(problem, SystemExit) and problem.code is Exit.TERMINATED:
+            raise
         raise _failed(module_name, name, problem) from problem
 
 
-def _failed(module_name: str, name: str, problem: Exception) -> ConfigError:
+def _failed(module_name: str, name: str, problem: BaseException) -> ConfigError:
     return ConfigError(
         f"importing {module_name} failed ({type(problem).__name__}: {problem})",
         place=name,

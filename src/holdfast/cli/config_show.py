@@ -49,7 +49,8 @@ def _chosen(config: Config, names: tuple[str, ...]) -> list[str]:
     known = [item.name for item in fields(config)]
     for name in names:
         if name not in known:
-            raise click.UsageError(f"there is no setting {name}. {did_you_mean(name, known)}".strip())
+            meant = did_you_mean(name, known)
+            raise click.UsageError(f"there is no setting {name}" + (f". {meant}" if meant else ""))
     return list(names) or known
 
 

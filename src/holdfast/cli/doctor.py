@@ -84,7 +84,7 @@ def _history_checks(kit: Kit, workflows: list[str]) -> Iterator[Check]:
             for _ in read_events(kit.store, history):
                 continue
         except CheckpointError as error:
-            hint = "Run `holdfast validate` to see which checkpoints can still be restored."
+            hint = f"Run `holdfast recover {workflow_id} --plan` to see what can be brought back."
             damaged.append(Check("history", FAIL, f"{error.message}: {error.place or workflow_id}", hint))
     yield from damaged[:_FINDINGS_SHOWN_MAX]
     if len(damaged) > _FINDINGS_SHOWN_MAX:

@@ -48,6 +48,8 @@ def command(call: Call, workflows: tuple[str, ...], dry_run: bool, is_applied: b
     if is_applied:
         with writing(call, app=program) as service:
             done = _gathered(call.output, service.upgrades.apply(chosen), len(chosen))
+    if program is None:
+        call.output.note("No app was named, so the version is 1.0.0; --app names one that knows others.")
     _finish(call.output, done, is_dry=dry_run)
 
 
@@ -105,7 +107,8 @@ def _print(output: Output, done: list[Upgrade], *, is_dry: bool) -> None:
     if not done:
         output.note("There is no workflow with a checkpoint.")
     elif is_dry:
-        output.note("Nothing was changed. --apply records the migrated states.")
+        is_ready = any(one.outcome == "ready" for one in done)
+        output.note("Nothing was changed." + (" --apply records the migrated states." if is_ready else ""))
 
 
 def _row(one: Upgrade) -> tuple[str, ...]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from holdfast.cli.app_running import program_at_work
 from holdfast.cli.group import Call, did_you_mean
 from holdfast.cli.output import safe
 from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError, PermissionDeniedError
@@ -40,9 +41,23 @@ def reading(call: Call, *, app: App | None = None) -> Iterator[Kit]:
     config = Config.load({"store": call.store, "session": session_name()})
     store = bootstrap.open_store(config, read_only=True, create=False)
     try:
-        yield bootstrap.build_kit(store, config, app=app)
+        with program_at_work() if app else nullcontext():
+            yield bootstrap.build_kit(store, config, app=app)
     finally:
         store.close()
+
+
+@contextmanager
+def looking(call: Call, *, app: App | None = None, **more: Any) -> Iterator[CheckpointService]:
+    """Open the store for reading, for questions that the service answers."""
+    from holdfast import bootstrap
+
+    settings: dict[str, Any] = {"session": session_name(), "end_session": False, **more, "enabled": True}
+    with (
+        bootstrap.open(call.store, read_only=True, create=False, app=app, **settings) as service,
+        program_at_work() if app else nullcontext(),
+    ):
+        yield service
 
 
 @contextmanager
@@ -56,7 +71,10 @@ def writing(
     settings |= more
     # Programs may be told to keep nothing; who looks after a store means that store.
     settings |= {"enabled": True, "auto_recovery": False}
-    with bootstrap.open(call.store, create=create, app=app, **settings) as service:
+    with (
+        bootstrap.open(call.store, create=create, app=app, **settings) as service,
+        program_at_work() if app else nullcontext(),
+    ):
         yield service
 
 

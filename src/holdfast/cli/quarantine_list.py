@@ -38,7 +38,7 @@ def command(call: Call, only_open: bool) -> None:
         (one.name, one.place, status(one), time_text(one.found_at), size_text(one.size_bytes), one.reason)
         for one in found
     ]
-    call.output.table(("NAME", "WHAT", "STATUS", "FOUND", "SIZE", "REASON"), rows)
+    call.output.table(("NAME", "WHAT", "STATUS", "FOUND (UTC)", "SIZE", "REASON"), rows, right="    r")
 
 
 def status(one: Quarantined) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from holdfast.cli.group import Call, StoreCommand
+from holdfast.cli.listing import time_text
 from holdfast.cli.opening import entry_of, reading, tell
 from holdfast.cli.output import Output, safe, size_text
 from holdfast.cli.quarantine_list import as_fields, status
@@ -73,12 +74,12 @@ def _print(output: Output, report: Quarantined, damage: tuple[Damage, ...], save
         ("what", report.place),
         ("status", status(report)),
         ("reason", report.reason),
-        ("found", f"{report.found_at} by {report.found_by or 'the store'}"),
+        ("found", f"{time_text(report.found_at)} UTC by {report.found_by or 'the store'}"),
         ("sha256", report.sha256),
         ("checksum", report.checksum or ""),
     ]
     if report.released is not None:
-        rows.append(("released", f"{report.released.at}: {report.released.reason}"))
+        rows.append(("released", f"{time_text(report.released.at)} UTC: {report.released.reason}"))
     rows += [("damaged now", str(one)) for one in damage]
     for part in report.parts:
         kept = "kept" if part.is_copied else "whole, not copied"

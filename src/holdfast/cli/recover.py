@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.group import Call, StoreCommand
-from holdfast.cli.opening import find_workflow, reading, writing
+from holdfast.cli.opening import find_workflow, looking, reading, writing
 from holdfast.cli.output import Output, counted, safe
 from holdfast.domain.errors import CheckpointNotFoundError
 
 if TYPE_CHECKING:
     from holdfast.application.app import App
     from holdfast.application.incomplete import Incomplete
+    from holdfast.domain.record import Lease
     from holdfast.domain.recovery import RecoveryResult
     from holdfast.domain.recovery_plan import RecoveryPlan
     from holdfast.domain.state import WorkflowState
@@ -32,6 +33,14 @@ _MODES = {"latest": "latest", "full": "full", "point-in-time": "point_in_time"}
 @click.option("--plan", "plan_only", is_flag=True, help="Show what would happen, and change nothing.")
 @click.option("--app", metavar="MODULE:OBJECT", help="The program whose handler resumes the work.")
 @click.option("--handler", metavar="NAME", help="Resume with this handler of the app instead.")
+@click.option("--no-resume", is_flag=True, help="Recover the state only, also where an app is configured.")
+@click.option("--skip-validation", is_flag=True, help="Resume whatever status and retries say.")
+@click.option("--take-over", is_flag=True, help="End the lease of whoever has the workflow first.")
+@click.option(
+    "--checkpoint/--no-checkpoint",
+    default=None,
+    help="Record the recovered state. [default: if the newest is damaged]",
+)
 @click.option("--fresh", is_flag=True, help="Start over if no checkpoint verifies.")
 @click.option("--reason", metavar="TEXT", help="Why; it stays in the journal.")
 def command(
@@ -42,6 +51,10 @@ def command(
     plan_only: bool,
     app: str | None,
     handler: str | None,
+    no_resume: bool,
+    skip_validation: bool,
+    take_over: bool,
+    checkpoint: bool | None,
     fresh: bool,
     reason: str | None,
 ) -> None:
@@ -50,7 +63,8 @@ def command(
     Takes the newest checkpoint that verifies, replays the events since, puts
     what is damaged into quarantine, and tells what it did. With --app the
     handler named by the checkpoint then resumes the work. Without WORKFLOW
-    it lists what crashed. Ends with 32 if an older checkpoint had to stand in.
+    it lists what crashed. Ends with 32 if an older checkpoint had to stand in,
+    and with 3 if events were skipped or lost.
 
     \b
     Example:
@@ -58,23 +72,53 @@ def command(
       holdfast recover WF-2026-001
     """
     if workflow is None:
+        _refuse_alone(mode, target, app, handler, no_resume, skip_validation, take_over, fresh, reason)
         _list_incomplete(call)
         return
-    chosen = _MODES[mode or ("point-in-time" if target else "latest")]
+    chosen = _mode(mode, target)
     _check_there(call, workflow, fresh=fresh)
-    program = _app(app, handler)
-    with writing(call, app=program, on_no_valid="fresh" if fresh else None) as service:
-        if plan_only:
-            _print_plan(call.output, service.plan_recovery(workflow, chosen, target))
-            return
+    program = None if no_resume else _app(app, handler)
+    on_no_valid = "fresh" if fresh else None
+    if plan_only:
+        with looking(call, app=program, on_no_valid=on_no_valid) as service:
+            plan = service.plan_recovery(workflow, chosen, target)
+        _print_plan(call.output, _with_handler(plan, program, handler), has_app=program is not None)
+        return
+    with writing(call, app=program, on_no_valid=on_no_valid) as service:
+        if take_over and (lease := service.lease_of(workflow)) is not None:
+            service.release_lease(lease)
         if program is None:
-            result = service.recover_workflow(workflow, chosen, target, reason=reason)
+            result = service.recover_workflow(workflow, chosen, target, reason=reason, checkpoint=checkpoint)
         else:
             result = service.resume_workflow(
-                workflow, chosen, target, override_handler=handler, reason=reason
+                workflow,
+                chosen,
+                target,
+                override_handler=handler,
+                reason=reason,
+                skip_validation=skip_validation,
             )
     _print(call.output, result, is_resumed=program is not None)
     _leave(result)
+
+
+def _refuse_alone(*given: object) -> None:
+    """Refuse what says how to recover where nobody said what."""
+    if any(given):
+        raise click.UsageError("name the WORKFLOW to recover; `holdfast recover` alone lists what crashed")
+
+
+def _mode(mode: str | None, target: int | None) -> str:
+    if (mode == "point-in-time" and target is None) or (mode in ("latest", "full") and target is not None):
+        raise click.UsageError("--mode point-in-time and --to N go together, and --to with no other mode")
+    return _MODES[mode or ("point-in-time" if target else "latest")]
+
+
+def _with_handler(plan: RecoveryPlan, program: App | None, handler: str | None) -> RecoveryPlan:
+    """Plan with the handler that was named instead of the checkpoint's."""
+    if program is None or handler is None:
+        return plan
+    return replace(plan, handler=handler, is_handler_known=program.handlers.has(handler))
 
 
 def _check_there(call: Call, workflow: str, *, fresh: bool) -> None:
@@ -99,13 +143,19 @@ def _app(text: str | None, handler: str | None) -> App | None:
 
 
 def _list_incomplete(call: Call) -> None:
-    with writing(call) as service:
-        crashed = service.incomplete_workflows()
+    from holdfast.application.incomplete import incomplete_workflows
+
+    with reading(call) as kit:
+        crashed = incomplete_workflows(kit)
+        patience_seconds = kit.recovery.stale_seconds
     if call.output.as_json:
         call.output.data({"workflows": [_crashed_fields(one) for one in crashed]})
         return
     if not crashed:
-        call.output.note("Nothing to recover: every workflow ended, or has a living owner.")
+        call.output.note(
+            "Nothing to recover: every workflow ended or failed, is held by a lease, or was written less"
+            f" than {patience_seconds:g} seconds ago (stale_seconds). One that surely crashed may be named."
+        )
         return
     rows = [(one.workflow_id, str(one.sequence), one.reason) for one in crashed]
     call.output.table(("WORKFLOW", "LAST", "WHY"), rows, right=" r")
@@ -113,27 +163,63 @@ def _list_incomplete(call: Call) -> None:
 
 
 def _crashed_fields(one: Incomplete) -> dict[str, Any]:
-    return {"workflow_id": one.workflow_id, "sequence": one.sequence, "reason": one.reason}
+    from holdfast.domain.time import timestamp_text
+
+    return {
+        "workflow_id": one.workflow_id,
+        "sequence": one.sequence,
+        "checkpoint": str(one.checkpoint_id),
+        "status": str(one.status),
+        "cause": str(one.cause),
+        "reason": one.reason,
+        "last_activity": timestamp_text(one.last_activity),
+        "quiet_seconds": round(one.quiet_seconds, 3),
+        "session_id": one.session_id,
+        "owner": one.owner,
+    }
 
 
-def _print_plan(output: Output, plan: RecoveryPlan) -> None:
+def _print_plan(output: Output, plan: RecoveryPlan, *, has_app: bool) -> None:
     if output.as_json:
         output.data(plan_fields(plan))
         return
     for refusal in plan.refusals:
         output.line(f"{output.paint('refused', 'bad')}  {safe(refusal)}")
-    start = f"checkpoint {plan.checkpoint.sequence}" if plan.checkpoint else "the events alone"
-    output.line(f"{safe(plan.workflow_id)} would be recovered from {start} ({plan.mode})")
-    output.line(f"  events   {plan.events:,} after it, {plan.replayed:,} change the state")
+    output.line(f"{safe(plan.workflow_id)} {_outlook(plan)}")
+    if not plan.refusals:
+        changing = f"{plan.replayed:,} {'changes' if plan.replayed == 1 else 'change'} the state"
+        output.line(f"  events   {plan.events:,} after it, {changing}")
     for one in plan.damage:
         output.line(f"  damaged  {safe(one)}; would go to quarantine")
     if plan.lease is not None and plan.lease.is_live:
-        output.line(f"  lease    held by {safe(plan.lease.owner)} until {plan.lease.expires_at}")
+        output.line(f"  lease    {safe(_lease_text(plan.lease))}")
     if plan.handler:
-        known = "at hand" if plan.is_handler_known else "not at hand: give --app"
-        output.line(f"  handler  {safe(plan.handler)}, {known}")
+        output.line(f"  handler  {safe(plan.handler)}, {_known(plan, has_app=has_app)}")
+    elif has_app and plan.checkpoint:
+        output.line("  handler  none is named, so nothing would be resumed: give --handler")
     _print_warnings(output, plan.warnings)
     output.note("Nothing was changed.")
+
+
+def _outlook(plan: RecoveryPlan) -> str:
+    if plan.refusals:
+        return "would not be recovered"
+    start = f"checkpoint {plan.checkpoint.sequence}" if plan.checkpoint else "the events alone"
+    return f"would be recovered from {start} ({str(plan.mode).replace('_', '-')})"
+
+
+def _lease_text(lease: Lease) -> str:
+    from holdfast.application.owners import is_dead
+
+    if is_dead(lease.owner):
+        return f"of {lease.owner}, whose process is gone: it would be ended"
+    return f"held by {lease.owner} until {lease.expires_at}; nobody else recovers before without --take-over"
+
+
+def _known(plan: RecoveryPlan, *, has_app: bool) -> str:
+    if plan.is_handler_known:
+        return "at hand"
+    return "which the app does not have" if has_app else "not at hand: give --app"
 
 
 def plan_fields(plan: RecoveryPlan) -> dict[str, Any]:
@@ -148,17 +234,18 @@ def _print(output: Output, result: RecoveryResult, *, is_resumed: bool) -> None:
     if output.as_json:
         output.data(result_fields(result))
         return
-    for problem in result.validation_errors:
-        output.line(f"{output.paint('refused', 'bad')}  {safe(problem)}")
     if result.state is not None:
         _print_recovered(output, result)
     _print_warnings(output, result.warnings)
+    for problem in result.validation_errors:
+        output.line(f"{output.paint('refused', 'bad')}  {safe(problem)}")
     if is_resumed and result.handler is not None:
         how = output.paint("ended well", "good") if result.success else output.paint("failed", "bad")
         output.line(f"  handler  {safe(result.handler)} {how}")
     elif result.success and not is_resumed:
         output.note(
-            "The state is recovered; nothing was resumed. --app MODULE:OBJECT names the program that goes on."
+            "The state is recovered; nothing was resumed. Your program goes on from the state that"
+            " `recover_workflow` answers; --app MODULE:OBJECT names one whose handler goes on now."
         )
 
 
@@ -169,11 +256,14 @@ def _print_recovered(output: Output, result: RecoveryResult) -> None:
     output.line(f"{output.paint('Recovered', 'good')} {safe(result.workflow_id)} from {start} in {took}")
     replayed = f"{result.events_replayed:,} replayed"
     skipped = f", {len(result.skipped):,} skipped" if result.skipped else ""
-    output.line(f"  events   {replayed}{skipped}")
+    lost = f", {result.events_lost:,} lost" if result.events_lost else ""
+    output.line(f"  events   {replayed}{skipped}{lost}")
     if result.quarantined:
         output.line(f"  damage   {counted(len(result.quarantined), 'checkpoint')} in quarantine")
     if result.state is not None:
         output.line(f"  state    {_outline(result.state)}")
+    if result.checkpoint_made is not None:
+        output.line(f"  kept as  {safe(result.checkpoint_made)}, which `load_latest` answers from now on")
 
 
 def _outline(state: WorkflowState) -> str:
@@ -197,10 +287,12 @@ def result_fields(result: RecoveryResult) -> dict[str, Any]:
         "checkpoint_used": str(used) if used else None,
         "events_replayed": result.events_replayed,
         "events_skipped": [asdict(event) for event in result.skipped],
+        "events_lost": result.events_lost,
         "passed_over": list(result.passed_over),
+        "checkpoint_made": str(result.checkpoint_made) if result.checkpoint_made else None,
         "quarantined": list(result.quarantined),
         "recovery_time_ms": round(result.recovery_time_ms, 3),
-        "steps": [asdict(step) for step in result.steps],
+        "steps": [{**asdict(step), "milliseconds": round(step.milliseconds, 3)} for step in result.steps],
         "warnings": list(result.warnings),
         "validation_errors": list(result.validation_errors),
         "handler": result.handler,
@@ -216,8 +308,11 @@ def _leave(result: RecoveryResult) -> None:
             Exit.PARTIAL,
             "the state was recovered, its handler failed",
             place=result.handler,
+            hint="The warnings say why. Mend it, and run this again.",
         )
     if not result.success:
         raise click.exceptions.Exit(Exit.REFUSED)
     if result.passed_over:
         raise click.exceptions.Exit(Exit.OLDER)
+    if result.skipped or result.events_lost:
+        raise click.exceptions.Exit(Exit.PARTIAL)

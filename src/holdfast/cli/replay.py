@@ -65,7 +65,7 @@ def command(
     if call.output.as_json:
         call.output.data(report_fields(report))
     else:
-        _print(call.output, report, show_all=show_all)
+        _print(call.output, report, show_all=show_all, strict=strict)
     _leave(report, strict=strict)
 
 
@@ -93,22 +93,19 @@ def _leave(report: ReplayReport, *, strict: bool) -> None:
         raise click.exceptions.Exit(Exit.PARTIAL)
 
 
-def _print(output: Output, report: ReplayReport, *, show_all: bool) -> None:
+def _print(output: Output, report: ReplayReport, *, show_all: bool, strict: bool) -> None:
     from holdfast.application.explaining import Kind
 
+    bad = {Kind.DIVERGED, Kind.LEFT_OUT} if strict else {Kind.DIVERGED}
     for step in report.steps:
-        lines = [
-            _difference_line(output, one)
-            for one in step.discrepancies
-            if show_all or one.kind is Kind.DIVERGED
-        ]
+        lines = [_difference_line(output, one) for one in step.discrepancies if show_all or one.kind in bad]
         if lines or step.skipped or step.problem or show_all:
             output.line(_step_line(output, step))
             output.lines(lines)
         output.lines(
             f"  skipped event {one.seq} ({safe(one.type)}): {safe(one.reason)}" for one in step.skipped
         )
-    output.line(_summary(output, report))
+    output.line(_summary(output, report, strict=strict))
 
 
 def _step_line(output: Output, step: ReplayedStep) -> str:
@@ -132,18 +129,19 @@ def _difference_line(output: Output, one: Discrepancy) -> str:
     return f"  unexplained  {where} = {stored}, was {_shown(one.replayed)}"
 
 
-def _summary(output: Output, report: ReplayReport) -> str:
+def _summary(output: Output, report: ReplayReport, *, strict: bool) -> str:
     from holdfast.application.explaining import Kind
 
     counts = {kind: report.count(kind) for kind in Kind}
     diverged = counts[Kind.DIVERGED]
+    refused = output.paint(", refused by --strict", "bad") if strict and counts[Kind.LEFT_OUT] else ""
     verdict = output.paint(counted(diverged, "divergence"), "bad") if diverged else "no divergence"
     parts = [
         f"{safe(report.start)} -> {safe(report.end)}: {counted(report.events, 'event')}, "
         f"{report.replayed} replayed",
         verdict,
         f"{counted(counts[Kind.UNEXPLAINED], 'change')} that no event explains",
-        f"{counts[Kind.LEFT_OUT]} left out",
+        f"{counts[Kind.LEFT_OUT]} left out{refused}",
     ]
     return "; ".join(parts)
 

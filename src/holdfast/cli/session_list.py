@@ -36,7 +36,11 @@ def command(call: Call, status: str | None) -> None:
         call.output.data({"sessions": [session_fields(one) for one in sessions]})
         return
     if not sessions:
-        call.output.note("No session was opened or handed off" + (f" that is {status}." if status else "."))
+        which = f" that is {status}" if status else ""
+        call.output.note(
+            f"No session{which} was opened or handed off. `holdfast audit log` names those that only have a"
+            " trail; they can be resumed, too."
+        )
         return
     head = ("SESSION", "STATUS", "SINCE (UTC)", "AGENT", "TARGET", "WORKFLOWS", "CONTINUES", "CONTINUED BY")
     call.output.table(head, map(_row, sessions), right="     r")

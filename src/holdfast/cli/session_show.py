@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from holdfast.cli.group import Call, StoreCommand
+from holdfast.cli.listing import time_text
 from holdfast.cli.opening import entry_of, reading, tell
 from holdfast.cli.output import Output, safe
 from holdfast.cli.session_list import session_fields
@@ -51,8 +52,8 @@ def _print(output: Output, session: Session) -> None:
     shown = {
         "session": session.id,
         "status": str(session.status),
-        "opened": session.opened_at,
-        "since": session.updated_at,
+        "opened": f"{time_text(session.opened_at)} UTC",
+        "since": f"{time_text(session.updated_at)} UTC",
         "from": " ".join(context.source_agent.to_fields().values()) if context.source_agent else None,
         "to": " ".join(context.target_agent.to_fields().values()) if context.target_agent else None,
         "window": usage,

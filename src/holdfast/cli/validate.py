@@ -128,18 +128,18 @@ def _named(kit: Kit, names: Iterable[str]) -> list[Listed]:
 
 
 def _all_checkpoints(kit: Kit, verdict: Verdict) -> Iterator[Listed]:
-    from holdfast.application.validate import list_workflow
+    from holdfast.application.validate import list_workflow, told
 
     for workflow_id in sorted(kit.store.workflows()):
         try:
             yield from list_workflow(kit.store, workflow_id)
         except CheckpointError as error:
-            verdict.problems.append((workflow_id, str(error)))
+            verdict.problems.append((workflow_id, told(error, workflow_id)))
 
 
 def _check_each(output: Output, kit: Kit, checkpoints: list[Listed], verdict: Verdict) -> None:
     from holdfast.application.reading import Reader
-    from holdfast.application.validate import validate_listed
+    from holdfast.application.validate import told, validate_listed
 
     reader = Reader(kit)
     for listed in progress(output, checkpoints, "checkpoints"):
@@ -148,7 +148,7 @@ def _check_each(output: Output, kit: Kit, checkpoints: list[Listed], verdict: Ve
         try:
             result = validate_listed(kit, reader, listed)
         except CheckpointError as error:
-            verdict.problems.append((place, str(error)))
+            verdict.problems.append((place, told(error, place)))
             continue
         verdict.problems.extend((place, problem) for problem in result.problems)
         verdict.notes.extend((place, note) for note in result.notes)
@@ -160,11 +160,13 @@ def _check_each(output: Output, kit: Kit, checkpoints: list[Listed], verdict: Ve
 
 def check_deeply(output: Output, kit: Kit, verdict: Verdict) -> None:
     """Check the chains of events and everything the store keeps about itself."""
+    from holdfast.application.validate import told
+
     for workflow_id in progress(output, sorted(kit.store.workflows()), "events"):
         try:
             verdict.events += count_events(kit, workflow_id)
         except CheckpointError as error:
-            verdict.problems.append((f"events of {workflow_id}", str(error)))
+            verdict.problems.append((f"events of {workflow_id}", told(error, workflow_id)))
     for finding in kit.store.check():
         kept = verdict.problems if finding.harm else verdict.notes
         kept.append((finding.place, finding.problem))
@@ -212,7 +214,8 @@ def _print(output: Output, url: str, verdict: Verdict) -> None:
     if verdict.valid:
         output.line(f"{output.paint('valid', 'good')}  {checked}: every byte is what was committed")
     else:
-        output.line(f"{counted(len(verdict.problems), 'problem')} in {checked}; `holdfast doctor` tells more")
+        output.line(f"{counted(len(verdict.problems), 'problem')} in {checked}")
+        output.note("`holdfast recover WORKFLOW --plan` shows what can be brought back.")
 
 
 def _print_set_aside(output: Output, done: SetAside) -> None:
