@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +14,12 @@ from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.adapters.memory import MemoryStore
 from holdfast.application.app import App
 from holdfast.config import Config
-from holdfast.domain.errors import ConfigError, StoreNotFoundError, UnsupportedTypeError
+from holdfast.domain.errors import (
+    CheckpointWriteError,
+    ConfigError,
+    StoreNotFoundError,
+    UnsupportedTypeError,
+)
 from holdfast.domain.plain import TypeRegistry
 
 
@@ -167,3 +173,18 @@ def test_how_to_recover_and_what_to_do_about_faults_reach_the_kit() -> None:
     config = Config(store="memory:", **settings)
     kit = bootstrap.build_kit(MemoryStore(), config)
     assert (kit.recovery, kit.faults) == (config.recovery, config.faults)
+
+
+def test_second_stores_that_cannot_be_made_leave_nothing_behind(tmp_path: Path) -> None:
+    rescue = tmp_path / "rescue"
+    with bootstrap.open(f"{tmp_path}/store", emergency_path=str(rescue)) as service:
+        spare = service._engine.kit.spare
+        assert spare is not None
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+        try:
+            with pytest.raises(CheckpointWriteError):
+                spare()
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert list(rescue.iterdir()) == []

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 import secrets
+import shutil
 import tempfile
 from collections.abc import Callable, Generator
 from dataclasses import replace
@@ -303,7 +304,12 @@ def _spare(
             Path(config.emergency_path).mkdir(parents=True, exist_ok=True)
         folder = tempfile.mkdtemp(prefix="holdfast-emergency-", dir=config.emergency_path)
         chosen = replace(config, store=f"{folder}/store", encrypt=is_encrypted, audit=False, background=False)
-        return build_kit(open_store(chosen), chosen, registry, app=app)
+        try:
+            return build_kit(open_store(chosen), chosen, registry, app=app)
+        except BaseException:
+            # It is tried again with each commit: what came of it must not pile up.
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
 
     return open_spare
 

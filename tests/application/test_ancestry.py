@@ -159,3 +159,14 @@ def test_a_damaged_event_costs_the_words_of_an_error_and_nothing_else() -> None:
         reader.last_status(found)
     assert described(worker.kit, reader, found).error_message is None
     assert worker.resumption.recover_from_checkpoint("W@1").success
+
+
+def test_parents_that_were_named_in_the_same_workflow_are_found_without_searching_the_store() -> None:
+    store = FailingStore()
+    worker = make_worker(store)
+    fill(worker, 1)
+    for number in range(2, 20):
+        worker.service.create_checkpoint("W", {"n": number}, parent_checkpoint_id=f"W@{number - 1}")
+    store.calls.clear()
+    assert names(worker, "W@19") == [f"W@{number}" for number in range(1, 20)]
+    assert store.calls["find"] == 0

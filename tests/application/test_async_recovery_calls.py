@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+import pytest
+
+from holdfast.adapters.memory import MemoryStore
 from holdfast.application.aio import AsyncCheckpointService
 from holdfast.application.app import App
 from holdfast.domain.checkpoint import CheckpointStatus
+from tests.application.resumptions import PATIENT_SECONDS
 from tests.application.services import make_kit
+from tests.encrypted import StaysOpen
 
 _Answer = TypeVar("_Answer")
 
@@ -69,3 +75,27 @@ def test_health_is_told() -> None:
         return (await service.health()).is_durable
 
     assert run(work)
+
+
+def test_a_recovery_that_is_cancelled_leaves_no_lease_behind_when_the_service_is_closed() -> None:
+    began, may_end = threading.Event(), threading.Event()
+    store: Any = StaysOpen(MemoryStore())
+    app = App()
+
+    @app.handler("go_on")
+    def go_on(context: Any) -> None:
+        began.set()
+        may_end.wait(PATIENT_SECONDS)
+
+    async def main() -> None:
+        async with AsyncCheckpointService(make_kit(store, app=app)) as service:
+            await service.create_checkpoint("W", {"n": 1}, resume_handler="go_on")
+            resuming = asyncio.create_task(service.resume_workflow("W"))
+            await asyncio.to_thread(began.wait, PATIENT_SECONDS)
+            resuming.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await resuming
+        assert store.lease("W") is None
+        may_end.set()
+
+    asyncio.run(main())

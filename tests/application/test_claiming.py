@@ -9,7 +9,7 @@ import pytest
 from holdfast.adapters.memory import MemoryStore
 from holdfast.application.claiming import Claims
 from holdfast.application.owners import own_name
-from holdfast.domain.errors import CheckpointWriteError, LeaseHeldError
+from holdfast.domain.errors import CheckpointWriteError, LeaseHeldError, LeaseLostError
 from holdfast.domain.record import Lease
 from holdfast.testing import FailingStore
 from tests.application.resumptions import PATIENT_SECONDS, Worker, make_worker
@@ -164,3 +164,48 @@ def test_a_lease_that_cannot_be_given_up_keeps_nobody_from_the_result(
     with claims_of(worker).alone("W"):
         store.fail("release")
     assert "was not given up" in caplog.text
+
+
+def test_a_lease_that_was_lost_is_not_taken_for_that_of_the_new_owner() -> None:
+    store = MemoryStore()
+    ann, bob = make_worker(store), make_worker(store)
+    ann.service.acquire_lease("W", "ann", ttl_seconds=0)
+    bob.service.acquire_lease("W", "bob", ttl_seconds=600)
+    held = bob.service.lease_of("W")
+    with pytest.raises(LeaseLostError), claims_of(ann).alone("W"):
+        raise AssertionError("bob has it")
+    assert bob.service.lease_of("W") == held
+
+
+def test_a_lease_of_ours_that_is_over_is_renewed_before_anything_is_done() -> None:
+    worker = make_worker()
+    worker.service.acquire_lease("W", "ann", ttl_seconds=0)
+    with claims_of(worker).alone("W"):
+        lease = worker.service.lease_of("W")
+        assert lease is not None and lease.is_live and lease.owner == "ann"
+
+
+def test_no_lease_is_left_behind_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    worker = make_worker()
+    claims = claims_of(worker)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError), claims.alone("W"):
+            raise AssertionError("nobody would renew the lease")
+    assert worker.service.lease_of("W") is None
+    with claims.alone("W"):
+        pass
+
+
+def test_what_is_still_worked_on_at_the_end_is_given_up() -> None:
+    store = MemoryStore()
+    worker = make_worker(store)
+    claims = claims_of(worker)
+    with claims.alone("W") as claim:
+        claims.close()
+        assert claim.is_over.is_set() and store.lease("W") is None
+        lease = store.acquire("W", "somebody else", 600)
+    assert store.lease("W") == lease

@@ -243,7 +243,7 @@ def test_row_an_agent_crashes_in_the_middle_of_its_work(scene: Scene) -> None:
         [crashed] = incomplete_workflows(kit, stale_seconds=0)
         assert crashed.workflow_id == "W"
         assert str(resumption.resume_point("W")) == "W@2"
-        result = resumption.recover_crashed("W")
+        result = service._engine.recovery.resume_crashed("W")
         assert result.success
         assert "is not the last checkpoint (3)" in result.warnings[0]
     assert scene.runs == ["W@2: {'n': 2}"]

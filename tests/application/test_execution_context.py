@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.application.execution_context import ExecutionContext
 from holdfast.domain.checkpoint import Checkpoint, CheckpointType
-from holdfast.domain.errors import InvalidStateError
+from holdfast.domain.errors import InvalidStateError, LeaseLostError
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.state import WorkflowState
 
@@ -101,3 +101,12 @@ def test_it_shows_where_the_work_goes_on_from() -> None:
 def test_a_context_that_was_made_without_a_service_says_so() -> None:
     with pytest.raises(InvalidStateError, match="has no service"):
         assert context().service
+
+
+def test_a_handler_that_nobody_waits_for_can_record_nothing_more() -> None:
+    is_over = Event()
+    given = context(is_over=is_over, open_service=lambda: "a service")
+    assert given.service == "a service"
+    is_over.set()
+    with pytest.raises(LeaseLostError, match="nobody waits"):
+        _ = given.service

@@ -187,3 +187,12 @@ def test_every_store_finds_what_crashed(place: Place):
         kit = replace(service._engine.kit, clock=tomorrow)
         found = {one.workflow_id: one.cause for one in incomplete_workflows(kit)}
     assert found == {"A": Cause.QUIET, "D": Cause.OWNER_GONE}
+
+
+def test_what_was_refused_at_the_start_is_not_told_as_recovered(service, caplog):
+    caplog.set_level(logging.INFO, logger="holdfast")
+    refused = RecoveryResult(success=False, validation_errors=("no such handler",))
+    [done] = recover_incomplete(later(service, seconds=400), lambda workflow_id: refused)
+    assert done.result is refused
+    [said] = [record.getMessage() for record in caplog.records]
+    assert said.startswith("not recovered at start-up") and "no such handler" in said

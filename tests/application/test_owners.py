@@ -54,3 +54,11 @@ def test_where_the_system_tells_nothing_nobody_is_dead(monkeypatch: pytest.Monke
     monkeypatch.setattr(owners, "_text", lambda path: "")
     monkeypatch.setattr(owners, "_room", lambda: "")
     assert not is_dead(own_name("recovery"))
+
+
+def test_a_living_process_that_the_system_hides_is_not_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = own_name("recovery")
+    ended = subprocess.run([sys.executable, "-c", CHILD], capture_output=True, text=True, check=True)
+    monkeypatch.setattr(owners, "_start", lambda pid: None)
+    assert not is_dead(own)
+    assert is_dead(ended.stdout.strip())

@@ -199,3 +199,38 @@ def test_confidence_is_lowered_where_it_is_a_number(given: Any, expected: Any) -
     assert lowered.agent_states["a"]["confidence"] == expected
     assert with_less_confidence(state, "b", 0.5).agent_states == state.agent_states
     assert state.confidence is given
+
+
+def test_work_is_never_rolled_back_to_another_failure(scene: Scene) -> None:
+    assert scene.handle(failing(0)).restarted
+    outcome = scene.handle(failing(9))
+    assert str(outcome.error_checkpoint) == "W@3" and str(outcome.rolled_back_to) == "W@1"
+    assert outcome.state.context == {"draft": "good"}
+    assert outcome.state.agent_states["mercury"]["status"] == "active"
+
+
+def test_what_a_restart_answered_is_not_lost_with_the_checkpoint_of_the_failure(scene: Scene) -> None:
+    def restart(state: WorkflowState) -> str:
+        for number in range(4):
+            scene.worker.service.create_checkpoint("W", {"n": number})
+        scene.worker.service.prune_checkpoints("W", 2, 0)
+        if restarted:
+            return "done"
+        restarted.append(1)
+        raise RuntimeError("not yet")
+
+    restarted: list[int] = []
+    outcome = scene.handle(restart)
+    assert outcome.restarted and outcome.answer == "done" and outcome.attempts == 2
+    assert "RuntimeError: not yet" in outcome.errors
+    assert any("the checkpoint was pruned" in error for error in outcome.errors)
+
+
+def test_what_a_restart_answered_is_not_lost_where_somebody_else_settled_the_failure(scene: Scene) -> None:
+    def restart(state: WorkflowState) -> str:
+        scene.worker.service.mark_failed("W@2", "somebody gave it up")
+        return "done"
+
+    outcome = scene.handle(restart)
+    assert outcome.restarted and outcome.answer == "done"
+    assert "is not recorded" in outcome.errors[0]

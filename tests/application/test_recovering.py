@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from holdfast.adapters.memory import MemoryStore
 from holdfast.application.app import App
 from holdfast.application.owners import own_name
 from holdfast.application.recovering import RECOVERED_EVENT
@@ -22,8 +23,8 @@ from holdfast.domain.errors import (
     InvalidStateError,
     LeaseHeldError,
     NoValidCheckpointError,
-    StoreDamageWarning,
 )
+from holdfast.domain.plain import TypeRegistry
 from holdfast.domain.recovery import RecoveryMode
 from holdfast.domain.state import WorkflowState
 from tests.application.services import make_service
@@ -232,15 +233,27 @@ def test_a_damaged_checkpoint_is_set_aside_and_the_newest_good_one_is_used(place
         assert len(result.quarantined) == 1
         assert any("stands in for 6, 5" in warning for warning in result.warnings)
         assert len(told(service, AuditType.CHECKPOINT_QUARANTINED)) == 1
-        again = service.recover_workflow("W")
-        assert again.quarantined == result.quarantined and again.state == result.state
-        # The next checkpoint is complete, so the damage ends with it.
-        with pytest.warns(StoreDamageWarning, match="the next checkpoint is complete"):
-            assert service.create_checkpoint("W", result.state).sequence == 7
+        # The recovered state is a complete checkpoint, so the damage ends with it.
+        assert str(result.checkpoint_made) == "W@7"
+        assert service.load_latest("W") == replace(result.state, checkpoint_id="W@7")
     with place.open() as service:
-        restored = service.recover_workflow("W")
-        assert restored.checkpoint_used is not None and restored.checkpoint_used.sequence == 7
-        assert restored.passed_over == ()
+        again = service.recover_workflow("W")
+        assert str(again.checkpoint_used) == "W@7" and again.passed_over == () and again.warnings == ()
+        assert again.checkpoint_made is None and again.state == replace(result.state, checkpoint_id="W@7")
+
+
+def test_whether_the_state_becomes_a_checkpoint_can_be_said(place: Place) -> None:
+    with place.open() as service:
+        fill(service, 4)
+        service.record_decision("W", "go on")
+        made = service.recover_workflow("W", checkpoint=True).checkpoint_made
+        assert str(made) == "W@5" and len(service.restore_checkpoint("W@5").decisions) == 1
+    place.damage_record("W", 5)
+    with place.open() as service:
+        assert service.recover_workflow("W", checkpoint=False).checkpoint_made is None
+        assert service.recover_workflow("W", "point_in_time", 2).checkpoint_made is None
+        back = service.recover_workflow("W", "point_in_time", 2, checkpoint=True)
+        assert str(back.checkpoint_made) == "W@6" and service.restore_checkpoint("W@6").current_step == 2
 
 
 def test_a_damaged_keyframe_is_made_anew_and_costs_nothing(place: Place) -> None:
@@ -292,6 +305,7 @@ def test_events_are_replayed_as_far_as_they_verify(place: Place) -> None:
         assert result.state is not None
         assert [decision["description"] for decision in result.state.decisions] == ["one"]
         assert any(f"as of event {last - 2}" in warning for warning in result.warnings)
+        assert result.events_lost == 2
 
 
 def test_a_store_that_cannot_be_written_is_recovered_from_all_the_same(fast_folder: Path) -> None:
@@ -349,3 +363,73 @@ def test_where_there_is_nothing_a_fresh_start_is_made_if_configured() -> None:
     result = service.recover_workflow("W")
     assert result.success and result.state == WorkflowState(workflow_id="W")
     assert "no checkpoint yet" in result.warnings[0]
+
+
+def test_a_point_in_time_that_does_not_verify_is_never_a_blank_state() -> None:
+    service = make_service(on_no_valid="fresh")
+    fill(service, 3)
+    service._engine.quarantine.put("W", 1, "it looks wrong")
+    with pytest.raises(NoValidCheckpointError):
+        service.recover_workflow("W", RecoveryMode.POINT_IN_TIME, 1)
+    assert service.recover_workflow("W").success
+
+
+def test_values_of_unknown_types_in_events_cost_those_events_and_no_other() -> None:
+    @dataclass
+    class Price:
+        amount: int
+
+    store, registry = MemoryStore(), TypeRegistry()
+    registry.register(Price)
+    recording = make_service(store, registry)
+    fill(recording, 1)
+    recording.append_event("W", "NOBODY_KNOWS", {"price": Price(1)})
+    lost = recording.record_decision("W", "buy", data={"price": Price(1)})
+    recording.record_decision("W", "go on")
+    recording.flush()
+    service = make_service(store)
+    result = service.recover_workflow("W")
+    assert result.state is not None and result.events_replayed == 1
+    assert [one["description"] for one in result.state.decisions] == ["go on"]
+    assert [one.seq for one in result.skipped] == [lost.seq] and "Price" in result.skipped[0].reason
+    assert service.plan_recovery("W").skipped == result.skipped
+
+
+def test_who_asks_to_resume_is_told_that_there_was_nothing_to_resume_from() -> None:
+    service = make_service()
+    service.record_decision("W", "go on")
+    result = service.resume_workflow("W")
+    assert result.handler is None and "nothing was resumed" in result.warnings[-1]
+
+
+def test_a_crashed_workflow_goes_on_with_the_events_since_its_last_checkpoint() -> None:
+    app, seen = App(), list[Any]()
+    app.handlers.register("go_on", lambda context: seen.append(context.workflow_state.decisions))
+    service = make_service(app=app)
+    service.create_checkpoint("W", {"n": 1}, resume_handler="go_on")
+    service.record_decision("W", "acknowledged")
+    result = service._engine.recovery.resume_crashed("W")
+    assert result.success and result.events_replayed == 1
+    assert [one["description"] for one in seen[0]] == ["acknowledged"]
+
+
+def test_a_workflow_whose_checkpoints_were_all_removed_is_not_taken_for_a_new_one() -> None:
+    service = make_service()
+    fill(service, 2)
+    for sequence in (1, 2):
+        service.delete(f"W@{sequence}")
+    with pytest.raises(NoValidCheckpointError, match="all 2 checkpoints were removed"):
+        service.recover_workflow("W")
+    assert "were removed" in service.plan_recovery("W").refusals[0]
+    fresh = make_service(service._engine.kit.store, on_no_valid="fresh").recover_workflow("W")
+    assert fresh.success and "were removed: this is a fresh start" in fresh.warnings[0]
+
+
+def test_without_handlers_a_workflow_is_recovered_at_start_up_once(fast_folder: Path) -> None:
+    place = Place("file", fast_folder, {"auto_recovery": True, "stale_seconds": 0})
+    with place.open() as service:
+        fill(service, 2)
+    for _ in range(3):
+        with place.open() as service:
+            assert len(service.events("W", type=RECOVERED_EVENT)) == 1
+            assert [one.is_recovered for one in service.incomplete_workflows()] == [True]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
+
 import pytest
 
 from holdfast.application.restore import Restorer, parent_of
@@ -23,6 +26,11 @@ def filled(checkpoints: int = 80) -> FailingStore:
     for number in range(checkpoints):
         service.create_checkpoint("W", {"n": number, "text": str(number) * 900})
     return store
+
+
+def without(damaged: bytes, records: Iterable[bytes]) -> list[bytes]:
+    """Leave one record out."""
+    return [one for one in records if one != damaged]
 
 
 def restorer(store: FailingStore) -> Restorer:
@@ -115,3 +123,25 @@ def test_a_record_names_its_parent_or_is_refused() -> None:
         parent_of(b'{"parent":1}\n', "W@1")
     with pytest.raises(CheckpointCorruptError):
         parent_of(b"{}\n", "W@1")
+
+
+def test_where_the_last_record_is_damaged_no_other_keyframe_is_tried_in_vain() -> None:
+    for is_from_oldest in (False, True):
+        store = filled()
+        sequence = store.keyframes("W")[-1].sequence + 1
+        [whole] = store.records("W", sequence, sequence)
+        store.alter("records", partial(without, whole))
+        store.calls.clear()
+        with pytest.raises(CheckpointError):
+            restorer(store).restore("W", sequence, is_from_oldest=is_from_oldest)
+        assert store.calls["keyframe"] == 1
+
+
+def test_from_the_oldest_keyframe_damage_in_between_is_gone_around() -> None:
+    store = filled()
+    sequence = store.keyframes("W")[1].sequence
+    [damaged] = store.records("W", sequence, sequence)
+    store.alter("records", partial(without, damaged))
+    store.calls.clear()
+    assert restorer(store).restore("W", 80, is_from_oldest=True).tree["context"]["n"] == 79
+    assert store.calls["keyframe"] == 2

@@ -352,7 +352,7 @@ def test_an_agent_that_began_and_did_not_end_is_where_a_crashed_workflow_is_resu
     create("W", {"n": 4}, type="agent_complete", agent_id="b")
     assert str(worker.resumption.resume_point("W")) == "W@2"
     on_resume(worker, lambda context: context.checkpoint.id.agent_id)
-    assert worker.resumption.recover_crashed("W").resumed_workflow_id == "a"
+    assert worker.service._engine.recovery.resume_crashed("W").resumed_workflow_id == "a"
     create("W", {"n": 5}, type="agent_complete", agent_id="a")
     assert str(worker.resumption.resume_point("W")) == "W@5"
     with pytest.raises(NoValidCheckpointError):
@@ -387,3 +387,54 @@ def test_in_an_encrypted_store_only_status_and_numbers_are_readable() -> None:
         stored = [*store.events("W"), *(store.file(name) or b"" for name in names), *store.leaves()]
         assert not any(MARKER.encode() in data for data in stored)
         assert any(b'"status":"failed"' in line for line in store.events("W"))
+
+
+def test_a_handler_may_settle_its_checkpoint_itself(worker: Worker) -> None:
+    on_resume(worker, lambda context: worker.service.mark_completed(context.checkpoint.id) and None)
+    result = worker.resumption.recover_from_checkpoint("W@1")
+    assert result.success and "was marked completed while its handler ran" in result.warnings[-1]
+    assert worker.told_statuses() == [(1, "recovering", 0), (1, "completed", 0)]
+
+
+def test_a_handler_that_marked_its_checkpoint_failed_has_not_succeeded(worker: Worker) -> None:
+    on_resume(worker, lambda context: worker.service.mark_failed(context.checkpoint.id, "no use") and None)
+    assert not worker.resumption.recover_from_checkpoint("W@1").success
+    assert worker.statuses() == [(1, "failed", 1)]
+
+
+def test_the_error_of_a_handler_is_kept_though_it_had_settled_its_checkpoint(worker: Worker) -> None:
+    def resume(context: ExecutionContext) -> None:
+        worker.service.mark_completed(context.checkpoint.id)
+        raise ValueError("after the end")
+
+    on_resume(worker, resume)
+    result = worker.resumption.recover_from_checkpoint("W@1")
+    assert not result.success and "after the end" in result.warnings[-1]
+    assert [one["error_message"] for one in worker.resumption.files.failures()] == ["after the end"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_checkpoint_that_is_pruned_while_its_handler_runs_costs_nothing_but_its_status(
+    worker: Worker, fails: bool
+) -> None:
+    def resume(context: ExecutionContext) -> None:
+        for number in range(2, 5):
+            worker.service.create_checkpoint("W", {"n": number})
+        worker.service.prune_checkpoints("W", 2, 0)
+        if fails:
+            raise ValueError("too late")
+
+    on_resume(worker, resume)
+    result = worker.resumption.recover_from_checkpoint("W@1")
+    assert result.success is not fails
+    assert any("the checkpoint was pruned meanwhile" in warning for warning in result.warnings)
+    assert len(worker.resumption.files.failures()) == int(fails)
+
+
+def test_an_agent_whose_work_was_resumed_to_its_end_is_not_begun_again() -> None:
+    worker = make_worker()
+    worker.service.create_checkpoint("W", {"n": 1}, type="agent_start", agent_id="a", resume_handler="resume")
+    on_resume(worker, lambda context: None)
+    assert worker.service._engine.recovery.resume_crashed("W").success
+    worker.service.create_checkpoint("W", {"n": 2}, resume_handler="resume")
+    assert str(worker.resumption.resume_point("W")) == "W@2"

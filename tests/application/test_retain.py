@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from holdfast.application.retain import PruneResult, plan_delete, plan_prune, secure
-from holdfast.domain.errors import CheckpointCorruptError
+from holdfast.domain.errors import CheckpointCorruptError, ChecksumMismatchError
 from holdfast.domain.retention import RetentionPolicy
+from holdfast.testing import FailingStore
 from tests.application.services import make_kit, make_service
 from tests.process.conftest import fast_folder as fast_folder
 from tests.recovery.conftest import place as place
@@ -84,3 +85,24 @@ def test_where_nothing_can_be_restored_nothing_goes(place: Place) -> None:
         with pytest.raises(CheckpointCorruptError):
             service.prune_checkpoints("W", retain_count=2, retain_days=0)
         assert len(service.list_checkpoints("W")) == 8
+
+
+def test_what_can_be_restored_stays_where_a_blob_of_the_newest_is_damaged() -> None:
+    damaged: set[str] = set()
+
+    class Spoilt(FailingStore):
+        def blob(self, sha256: str) -> bytes:
+            if sha256 in damaged:
+                raise ChecksumMismatchError("the bytes were changed", place=sha256)
+            return super().blob(sha256)
+
+    store = Spoilt()
+    service = make_service(store)
+    for number in range(1, 9):
+        service.create_checkpoint("W", {"n": number, "large": ("a" if number < 5 else "b") * 500_000})
+    [fifth] = [entry for entry in store.entries("W") if entry.sequence == 5]
+    damaged.update(fifth.blobs)
+    removed = service.prune_checkpoints("W", retain_count=2, retain_days=0)
+    assert removed.removed == (1, 2, 5, 6)
+    result = service.recover_workflow("W")
+    assert result.state is not None and result.state.context["n"] == 4

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from holdfast.adapters.memory import MemoryStore
+from holdfast.application.resolve import resolve
 from holdfast.application.statuses import (
     MESSAGE_CHARS_MAX,
     STACKTRACE_CHARS_MAX,
@@ -242,6 +243,6 @@ def test_of_many_threads_that_fail_one_recovery_just_one_uses_up_a_retry() -> No
 
 def test_an_error_that_is_only_told_changes_nothing(worker: Worker, statuses: Statuses) -> None:
     statuses.mark_completed("W@1")
-    stands = statuses.told("W@1", boom())
+    stands = statuses.told(resolve(worker.kit.store, "W@1"), boom())
     assert (stands.status, stands.error_message) == (CheckpointStatus.COMPLETED, "it went wrong")
     assert worker.told_statuses() == [(1, "completed", 0)]

@@ -86,3 +86,9 @@ def test_evidence_is_cut_into_pieces_that_add_up(size, count):
     pieces = in_pieces("name", data)
     assert len(pieces) == count and b"".join(pieces.values()) == data
     assert list(pieces) == sorted(pieces)
+
+
+def test_a_report_that_claims_files_of_others_is_none():
+    claimed = report(files=("quarantine/name.bin", "sessions/of-somebody.json"))
+    with pytest.raises(CheckpointCorruptError):
+        decode_report("name", encode_report(claimed))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from holdfast.domain.event import Event
 from holdfast.domain.reducers import REDUCERS, Fields, Reducer, add_message
-from holdfast.domain.replay import ERASED_REASON, Replayed, SkippedEvent, replay
+from holdfast.domain.replay import ERASED_REASON, Replayed, SkippedEvent, follow, replay
 
 WHEN = datetime(2026, 1, 11, 12, tzinfo=UTC)
 
@@ -209,3 +209,20 @@ def test_many_updates_of_many_tasks_end_up_where_they_belong(ids: list[Any]) -> 
         event(seq, "TASK_UPDATED", {"task": {"id": ids[seq * 7 % 50], "n": seq}}) for seq in range(1, 500)
     ]
     assert replay(state, events, REDUCERS) == one_by_one(state, events, REDUCERS)
+
+
+@pytest.mark.parametrize("count", range(8))
+def test_following_events_gives_the_state_after_each(count: int) -> None:
+    events = [
+        event(1, "MESSAGE_ADDED", {"message": "one"}),
+        event(2, "NOBODY_KNOWS", {}),
+        event(3, "COUNTED", {}),
+        event(4, "MESSAGE_ADDED", {}),
+        event(5, "CONTEXT_UPDATED", {"context": {"a": 1}}),
+        event(6, "COUNTED", {"bad": True}),
+        replace(event(7, "MESSAGE_ADDED", {"message": "gone"}), erased=True),
+    ][:count]
+    reducers = {**REDUCERS, "COUNTED": count_words}
+    fields = {"messages": ["none"], "context": {}}
+    followed = [(one.seq, copy.deepcopy(state)) for one, state in follow(fields, events, reducers)]
+    assert followed == [(one.seq, replay(fields, events[: one.seq], reducers).fields) for one in events]

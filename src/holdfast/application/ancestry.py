@@ -34,6 +34,7 @@ class Ancestry:
         self._reader = reader
         self._found = found
         self._entries: dict[str, dict[int, Entry]] = {}
+        self._uuids: dict[str, dict[str, Entry]] = {}
         #: UUIDs of parents that were named, by workflow and sequence; "" where none was.
         self._named: dict[tuple[str, int], str] = {}
         self._links: list[Found] | None = None
@@ -102,10 +103,7 @@ class Ancestry:
     def _parent(self, link: Found) -> Found | None:
         named = self._named_parent(link)
         if named:
-            matching = [one for one in self._kit.store.find(named) if one[1].uuid == named]
-            if not matching:
-                raise _broken(self._found, f"{link} continues {named}, which is not in the store")
-            return Found(*matching[0])
+            return self._by_uuid(link, named)
         if not link.entry.parent:
             return None
         entry = self._workflow(link.workflow_id).get(link.entry.parent)
@@ -113,6 +111,19 @@ class Ancestry:
             missing = f"{link.workflow_id}@{link.entry.parent}"
             raise _broken(self._found, f"{link} continues {missing}, which is not in the store")
         return Found(link.workflow_id, entry)
+
+    def _by_uuid(self, link: Found, uuid: str) -> Found:
+        """Find a parent that was named: mostly in the same workflow, which was read already."""
+        if link.workflow_id not in self._uuids:
+            listed = self._workflow(link.workflow_id).values()
+            self._uuids[link.workflow_id] = {entry.uuid: entry for entry in listed}
+        entry = self._uuids[link.workflow_id].get(uuid)
+        if entry is not None:
+            return Found(link.workflow_id, entry)
+        for found in self._kit.store.find(uuid):
+            if found[1].uuid == uuid:
+                return Found(*found)
+        raise _broken(self._found, f"{link} continues {uuid}, which is not in the store")
 
     def _workflow(self, workflow_id: str) -> dict[int, Entry]:
         if workflow_id not in self._entries:

@@ -36,10 +36,11 @@ class AsyncRecoveryCalls:
         target_sequence: int | None = None,
         *,
         reason: str | None = None,
+        checkpoint: bool | None = None,
     ) -> RecoveryResult:
         """Bring a workflow back from whatever is left of it."""
         return await self._run(
-            self._engine.recovery.recover_workflow, workflow_id, mode, target_sequence, reason
+            self._engine.recovery.recover_workflow, workflow_id, mode, target_sequence, reason, checkpoint
         )
 
     async def plan_recovery(
@@ -74,6 +75,7 @@ class AsyncRecoveryCalls:
         *,
         override_handler: str | None = None,
         reason: str | None = None,
+        skip_validation: bool = False,
     ) -> RecoveryResult:
         """Recover a workflow as `recover_workflow` does, and let its checkpoint's handler go on with it."""
         return await self._run(
@@ -83,6 +85,7 @@ class AsyncRecoveryCalls:
             target_sequence,
             reason,
             override_handler,
+            skip_validation=skip_validation,
         )
 
     async def incomplete_workflows(self, *, stale_seconds: float | None = None) -> list[Incomplete]:

@@ -32,6 +32,8 @@ class Claim:
     workflow_id: str
     thread: int = field(default_factory=threading.get_ident)
     notes: list[str] = field(default_factory=list)
+    #: Has to be given up at the end.
+    lease: Lease | None = None
     #: Set once the work under the claim is over, or has to stop because the workflow was lost.
     is_over: threading.Event = field(default_factory=threading.Event)
 
@@ -57,6 +59,7 @@ class Claims:
 
         Raises:
             LeaseHeldError: somebody else has it, and may be alive.
+            LeaseLostError: it was acquired here before, and lost since.
         """
         claim = Claim(workflow_id)
         with self._mutex:
@@ -79,8 +82,27 @@ class Claims:
 
     @contextmanager
     def _leased(self, claim: Claim) -> Iterator[None]:
-        is_ours = self._writer.holds_lease(claim.workflow_id)
-        lease = self._kit.store.lease(claim.workflow_id) if is_ours else self._acquired(claim)
+        lease = self._writer.lease_held(claim.workflow_id)
+        if lease is None:
+            lease = claim.lease = self._acquired(claim)
+        else:
+            lease = self._long_enough(lease)
+        try:
+            with self._renewed(lease, claim):
+                yield
+        finally:
+            self._give_up(claim)
+
+    def close(self) -> None:
+        """Give up what is still worked on: who is left behind by the end can record nothing more."""
+        with self._mutex:
+            claims = list(self._claims.values())
+        for claim in claims:
+            claim.is_over.set()
+            self._give_up(claim)
+
+    @contextmanager
+    def _renewed(self, lease: Lease, claim: Claim) -> Iterator[None]:
         renewing = threading.Thread(
             target=self._renew, args=(lease, claim), name="holdfast-lease", daemon=True
         )
@@ -90,30 +112,43 @@ class Claims:
         finally:
             claim.is_over.set()
             renewing.join()
-            if lease is not None and not is_ours:
-                self._give_up(lease)
 
     def _acquired(self, claim: Claim) -> Lease:
         self._bury(claim)
         owner = own_name(f"recovery-{secrets.token_hex(4)}")
         return self._writer.acquire(claim.workflow_id, owner, self._lease_seconds)
 
-    def _renew(self, lease: Lease | None, claim: Claim) -> None:
+    def _renew(self, lease: Lease, claim: Claim) -> None:
         """Keep a lease alive until the work is over, or the lease lost."""
         pause_seconds = self._lease_seconds / _RENEWALS_PER_LEASE
-        while lease is not None and not claim.is_over.wait(pause_seconds):
-            # One that was given more time keeps it, as far as the clock here can be believed.
-            left = parse_timestamp(lease.expires_at) - self._kit.clock.now()
-            kept_seconds = min(left.total_seconds(), _KEPT_SECONDS_MAX)
+        while not claim.is_over.wait(pause_seconds):
             try:
-                self._kit.store.renew(lease, max(self._lease_seconds, kept_seconds))
+                self._prolonged(lease)
             except LeaseLostError:
                 claim.is_over.set()
             except CheckpointError:
                 # The store may be back for the next one; if not, the lease is over by itself.
                 continue
 
-    def _give_up(self, lease: Lease) -> None:
+    def _long_enough(self, lease: Lease) -> Lease:
+        """Renew a lease that was acquired before if it may be over before the next renewal."""
+        is_enough = lease.is_live and self._left_seconds(lease) >= self._lease_seconds
+        return lease if is_enough else self._prolonged(lease)
+
+    def _prolonged(self, lease: Lease) -> Lease:
+        """Renew a lease; one that was given more time keeps it."""
+        kept_seconds = min(self._left_seconds(lease), _KEPT_SECONDS_MAX)
+        return self._kit.store.renew(lease, max(self._lease_seconds, kept_seconds))
+
+    def _left_seconds(self, lease: Lease) -> float:
+        """Tell how much time a lease has, as far as the clock here can be believed."""
+        return (parse_timestamp(lease.expires_at) - self._kit.clock.now()).total_seconds()
+
+    def _give_up(self, claim: Claim) -> None:
+        with self._mutex:
+            lease, claim.lease = claim.lease, None
+        if lease is None:
+            return
         try:
             self._writer.release(lease)
         except CheckpointError as problem:

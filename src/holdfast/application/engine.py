@@ -17,7 +17,7 @@ from holdfast.application.commands import CheckpointName, CheckpointOptions, Cre
 from holdfast.application.commit_queue import CommitQueue, Ticket
 from holdfast.application.erasing import Eraser
 from holdfast.application.fork_gate import GATE
-from holdfast.application.health import Health
+from holdfast.application.health import Health, Listeners
 from holdfast.application.holding import Holds
 from holdfast.application.housekeeping import Housekeeper
 from holdfast.application.incomplete import StartUp, start_up
@@ -67,6 +67,7 @@ class Engine:
         self.failure: Exception | None = None
         #: Makes the face that handlers record through.
         self.open_face: Callable[[], Any] | None = None
+        self.listeners = Listeners()
         self.begin()
         _ENGINES.add(self)
 
@@ -83,7 +84,7 @@ class Engine:
         self._head_due = False
         self.housekeeper = Housekeeper(kit, self.queue, self._retain)
         self.writer = Writer(kit, self.queue, self.housekeeper, self.trail)
-        self.safety = Safety(kit, self.queue, self.writer, self.trail, self.prune)
+        self.safety = Safety(kit, self.queue, self.writer, self.trail, self.prune, self.listeners)
         self.batch = Batch(kit, self.queue, self.writer, self.heard)
         self.reader = Reader(kit, self.trail)
         self.travel = TimeTravel(kit, self.trail, self.reader)
@@ -105,7 +106,14 @@ class Engine:
         self.statuses = self.resumption.statuses
         self.partial_failures = PartialFailures(kit, self.writer, self.reader, self.statuses, self.wait)
         self.recovery = Recovery(
-            kit, self.trail, self.writer, self.reader, self.quarantine, self.resumption, self.wait
+            kit,
+            self.trail,
+            self.writer,
+            self.reader,
+            self.quarantine,
+            self.resumption,
+            self.wait,
+            lambda *given: self.wait(self.writer.create(self.checkpoint_command(*given))),
         )
         self.sessions = WorkingSessions(kit, self.trail, self.writer, self.reader, self.wait)
         self.upgrades = Upgrading(kit, self.trail, self.writer, self.reader, self.wait)
@@ -200,7 +208,7 @@ class Engine:
 
     def _recover_crashed(self, workflow_id: str) -> RecoveryResult:
         if self.kit.app.handlers.list_handlers():
-            return self.resumption.recover_crashed(workflow_id)
+            return self.recovery.resume_crashed(workflow_id)
         return self.recovery.recover_workflow(workflow_id, RecoveryMode.LATEST, None)
 
     def wait(self, ticket: Ticket) -> Any:
@@ -231,6 +239,7 @@ class Engine:
 
     def close(self) -> None:
         """Finish everything and close the store. Idempotent."""
+        self.resumption.claims.close()
         self.batch.close()
         self.safety.close()
         if self.trail.close():

@@ -7,7 +7,7 @@ from threading import Event
 from typing import Any
 
 from holdfast.domain.checkpoint import Checkpoint
-from holdfast.domain.errors import InvalidStateError
+from holdfast.domain.errors import InvalidStateError, LeaseLostError
 from holdfast.domain.state import WorkflowState
 
 
@@ -51,7 +51,14 @@ class ExecutionContext:
 
         Raises:
             InvalidStateError: the context was made without one.
+            LeaseLostError: the work is not this handler's any more, see `is_over`.
         """
+        if self.is_over:
+            raise LeaseLostError(
+                "nobody waits for this handler any more, and others may have the workflow",
+                place=str(self.checkpoint.id),
+                hint="Look at `is_over` in loops, and stop.",
+            )
         if self._open_service is None:
             raise InvalidStateError("this context has no service", place=str(self.checkpoint.id))
         return self._open_service()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -57,6 +57,7 @@ class Incomplete:
         quiet_seconds: how long ago that was.
         session_id: the session of its newest checkpoint.
         owner: who had it, where that one is gone.
+        is_recovered: whether its last event says that the state was recovered: nobody went on since.
     """
 
     workflow_id: str
@@ -67,6 +68,7 @@ class Incomplete:
     quiet_seconds: float
     session_id: str | None = None
     owner: str | None = None
+    is_recovered: bool = False
 
     @property
     def sequence(self) -> int:
@@ -122,18 +124,31 @@ def recover_incomplete(
     for one in incomplete_workflows(kit) if crashed is None else crashed:
         try:
             done.append(StartUp(one, recover(one.workflow_id)))
-            _LOG.info("recovered at start-up: %s", one)
+            _log(done[-1])
         except CheckpointError as problem:
             done.append(StartUp(one, error=problem))
             _LOG.warning("not recovered at start-up: %s (%s)", one, problem)
     return done
 
 
+def _log(done: StartUp) -> None:
+    """Tell how a recovery ended; one that was refused, or whose handler failed, is none."""
+    result = done.result
+    if result is not None and not result.success:
+        why = "; ".join(result.validation_errors or result.warnings)
+        _LOG.warning("not recovered at start-up: %s (%s)", done.incomplete, why)
+    else:
+        _LOG.info("recovered at start-up: %s", done.incomplete)
+
+
 def start_up(kit: Kit, recover: Recover) -> list[StartUp]:
     """Recover what crashed when a store is opened, where that is configured and the store can be written."""
     if not kit.recovery.auto or kit.store.read_only:
         return []
-    return recover_incomplete(kit, recover)
+    has_handlers = bool(kit.app.handlers.list_handlers())
+    # Without a handler a second recovery would only say again what the first one did.
+    crashed = [one for one in incomplete_workflows(kit) if has_handlers or not one.is_recovered]
+    return recover_incomplete(kit, recover, crashed)
 
 
 def _look(store: Store, workflow_id: str, now: datetime, patience_seconds: float) -> Incomplete | None:
@@ -157,11 +172,12 @@ def _judged(store: Store, workflow_id: str, now: datetime, patience_seconds: flo
     is_young = _seconds(now, newest.timestamp) < patience_seconds
     if is_young and not is_gone:
         return None
-    last, has_end = _last_event(store, workflow_id, newest)
+    last, has_end, is_recovered = _last_event(store, workflow_id, newest)
     quiet_seconds = _seconds(now, last)
     if has_end or (not is_gone and quiet_seconds < patience_seconds):
         return None
-    return _incomplete(workflow_id, newest, lease if is_gone else None, last, quiet_seconds)
+    crashed = _incomplete(workflow_id, newest, lease if is_gone else None, last, quiet_seconds)
+    return replace(crashed, is_recovered=is_recovered)
 
 
 def _incomplete(
@@ -180,15 +196,16 @@ def _incomplete(
     )
 
 
-def _last_event(store: Store, workflow_id: str, newest: Entry) -> tuple[str, bool]:
-    """Tell when a workflow was last written, and whether an event since its checkpoint says that it ended."""
-    last, has_end = newest.timestamp, False
+def _last_event(store: Store, workflow_id: str, newest: Entry) -> tuple[str, bool, bool]:
+    """Tell when a workflow was last written, and whether events since say that it ended or was recovered."""
+    last, has_end, is_recovered = newest.timestamp, False, False
     if store.head(workflow_id).event_seq <= newest.event_seq:
-        return last, has_end
+        return last, has_end, is_recovered
     for line in store.events(workflow_id, after=newest.event_seq):
         event = decode_event(line, None)
         last, has_end = max(last, timestamp_text(event.timestamp)), has_end or event.type in _ENDS
-    return last, has_end
+        is_recovered = event.type == AuditType.WORKFLOW_RECOVERED
+    return last, has_end, is_recovered
 
 
 def _seconds(now: datetime, then: str) -> float:

@@ -30,7 +30,10 @@ def is_dead(owner: str) -> bool:
         return bool(named["boot"] and _boot())
     if named["room"] != _room() or not named["room"]:
         return False
-    return _start(int(named["pid"])) != int(named["start"])
+    start = _start(int(named["pid"]))
+    if start is None:
+        return not _exists(int(named["pid"]))
+    return start != int(named["start"])
 
 
 def _host() -> str:
@@ -55,6 +58,17 @@ def _start(pid: int) -> int | None:
     # The name of the program, in brackets, may hold anything.
     fields = _text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
     return int(fields[_START_FIELD - 3]) if len(fields) > _START_FIELD - 3 else None
+
+
+def _exists(pid: int) -> bool:
+    """Tell whether there is a process, also one of another user that the system hides."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _text(path: Path) -> str:

@@ -10,6 +10,7 @@ import random
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,7 +24,7 @@ from holdfast.application.searching import Search
 from holdfast.application.statuses import MESSAGE_CHARS_MAX, STACKTRACE_CHARS_MAX, Statuses, hidden
 from holdfast.application.writer import Writer
 from holdfast.domain.checkpoint import CheckpointType
-from holdfast.domain.errors import CheckpointReadError
+from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError, CheckpointReadError
 from holdfast.domain.ids import CheckpointID, check_id, check_workflow_id
 from holdfast.domain.recovery import RecoveryMode
 from holdfast.domain.retry import RetryPolicy
@@ -136,7 +137,9 @@ class PartialFailures:
             if case.attempts:
                 self._sleep(chosen.delay_seconds(case.attempts, self._draw()))
             case.attempts += 1
-            self._statuses.mark_recovering(saved)
+            with suppress(CheckpointNotFoundError):
+                # What was kept may have been pruned meanwhile, by an agent that records much.
+                self._statuses.mark_recovering(saved)
             try:
                 answer = call(restart, state, timeout_seconds=self._kit.recovery.timeout_seconds)
             except Exception as problem:
@@ -147,11 +150,19 @@ class PartialFailures:
         return self._rolled_back(case, last)
 
     def _note(self, case: _Case, problem: BaseException) -> None:
-        told = self._statuses.mark_failed(case.saved, problem)
-        case.errors.append(f"{type(problem).__name__}: {told.error_message}")
+        self._settle(case, lambda: self._statuses.mark_failed(case.saved, problem))
+        message = hidden(self._kit, _message(problem), MESSAGE_CHARS_MAX)
+        case.errors.append(f"{type(problem).__name__}: {message}")
+
+    def _settle(self, case: _Case, change: Callable[[], object]) -> None:
+        """Record how a try ended; what came of it is not lost where that cannot be recorded."""
+        try:
+            change()
+        except CheckpointError as problem:
+            case.errors.append(f"the status of {case.saved} is not recorded: {problem.message}")
 
     def _restarted(self, case: _Case, state: WorkflowState, answer: Any) -> PartialFailure:
-        self._statuses.mark_completed(case.saved)
+        self._settle(case, lambda: self._statuses.mark_completed(case.saved))
         going_on = answer if isinstance(answer, WorkflowState) else state
         factor = RESTARTED_FACTOR**case.attempts
         return PartialFailure(
@@ -196,11 +207,11 @@ class PartialFailures:
         )
 
     def _before(self, case: _Case) -> tuple[Found | None, WorkflowState | None]:
-        """Find the newest checkpoint before the failure that verifies, and restore it."""
+        """Find the newest checkpoint before the failure that verifies, and restore it; none of a failure."""
         older = (
             entry.sequence
             for entry in living(self._kit.store, case.workflow_id)
-            if entry.sequence < case.saved.sequence
+            if entry.sequence < case.saved.sequence and entry.type != CheckpointType.ERROR_STATE
         )
         sequence = next(older, None)
         if sequence is None:

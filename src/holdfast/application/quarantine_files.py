@@ -35,7 +35,7 @@ def refuse_quarantined(store: Store, workflow_id: str, sequence: int) -> None:
         raise CheckpointQuarantinedError(
             "the checkpoint is in quarantine",
             place=f"{workflow_id}@{sequence}",
-            hint=f"`holdfast quarantine show {name}` tells why; `holdfast recover` goes on from a good one.",
+            hint=f"`holdfast quarantine show {name}` tells why; `recover_workflow` gives the last good one.",
         )
 
 
@@ -65,7 +65,9 @@ def report_of(store: Store, name: str) -> Quarantined:
         data = None
     if data is None:
         raise CheckpointNotFoundError(
-            "nothing of that name was set aside", place=name, hint="See `holdfast quarantine list`."
+            "nothing of that name was set aside",
+            place=name,
+            hint="The names are in the first column of `holdfast quarantine list`.",
         )
     return decode_report(name, data)
 

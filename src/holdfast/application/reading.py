@@ -121,7 +121,7 @@ class Reader:
             raise ChecksumMismatchError(
                 "the restored checkpoint is not the one listed",
                 place=str(found),
-                hint="Run `holdfast doctor` to see what can be recovered.",
+                hint="Run `holdfast recover WORKFLOW --plan` to see what can be brought back.",
             )
         return restored
 

@@ -36,7 +36,7 @@ _BEFORE_CHECKSUM = b',"checksum":"'
 _AFTER_CHECKSUM = b'"}\n'
 _CHECKSUM_BYTES = len("sha256:") + 64
 _TAIL_BYTES = _CHECKSUM_BYTES + len(_AFTER_CHECKSUM)
-_DOCTOR = "Run `holdfast doctor` to see what can be recovered."
+_DOCTOR = "Run `holdfast recover WORKFLOW --plan` to see what can be brought back."
 
 
 @value

@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from holdfast.application.commands import AppendEvent
+from holdfast.application.commands import AppendEvent, CheckpointOptions
 from holdfast.application.commit_queue import Ticket
 from holdfast.application.kit import Kit
 from holdfast.application.loading import record_fields
 from holdfast.application.quarantining import Quarantine
 from holdfast.application.reading import Reader
-from holdfast.application.resolve import resolve
+from holdfast.application.resolve import living, resolve
 from holdfast.application.resuming import Resumption
 from holdfast.application.searching import Search, Way
 from holdfast.application.stopwatch import Stopwatch
 from holdfast.application.trailing import Trail
 from holdfast.application.writer import Writer
-from holdfast.domain.checkpoint import has_ended
 from holdfast.domain.errors import (
     CheckpointError,
     CheckpointNotFoundError,
     CheckpointReadError,
+    CheckpointSchemaError,
     InvalidStateError,
     NoValidCheckpointError,
+    StoreDamageWarning,
 )
 from holdfast.domain.event import Event
-from holdfast.domain.ids import check_workflow_id
+from holdfast.domain.ids import CheckpointID, check_workflow_id
 from holdfast.domain.record import Head
 from holdfast.domain.recovery import OnNoValid, RecoveryMode, RecoveryResult
 from holdfast.domain.recovery_plan import RecoveryPlan
-from holdfast.domain.replay import Replayed, replay
+from holdfast.domain.replay import Replayed, SkippedEvent, replay
 from holdfast.domain.state import WorkflowState
 
 RECOVERED_EVENT = "WORKFLOW_RECOVERED"
+#: Records a state as a checkpoint and waits until it is durable.
+Save = Callable[[str, WorkflowState, CheckpointOptions], CheckpointID]
 #: So many of anything are named in an event or a warning; the rest is counted.
 _NAMED_MAX = 20
 _CHECK_EVERY = 1000
@@ -50,10 +54,15 @@ class _Account:
     watch: Stopwatch
     warnings: list[str] = field(default_factory=list)
     quarantined: list[str] = field(default_factory=list)
-    #: How many events were read.
+    #: How many events were read, and which of them hold values of types that are not known here.
     events: int = 0
+    unreadable: list[SkippedEvent] = field(default_factory=list)
+    #: How many events could not be read at all.
+    lost: int = 0
     #: Why somebody asked for it.
     reason: str | None = None
+    #: What the recovered state was recorded as.
+    made: CheckpointID | None = None
 
 
 class Recovery:
@@ -68,6 +77,7 @@ class Recovery:
         quarantine: Quarantine,
         resumption: Resumption,
         wait: Callable[[Ticket], object],
+        save: Save,
     ) -> None:
         self._kit = kit
         self._trail = trail
@@ -76,6 +86,7 @@ class Recovery:
         self._quarantine = quarantine
         self._resumption = resumption
         self._wait = wait
+        self._save = save
         self._search = Search(kit, reader)
 
     def recover_workflow(
@@ -84,6 +95,7 @@ class Recovery:
         mode: RecoveryMode | str,
         target_sequence: int | None,
         reason: str | None = None,
+        checkpoint: bool | None = None,
     ) -> RecoveryResult:
         """Bring a workflow back; see `CheckpointService.recover_workflow`."""
         account = self._begin(workflow_id, mode, target_sequence)
@@ -92,7 +104,7 @@ class Recovery:
             account.warnings += notes
             with account.watch.step("find"):
                 way = self._search.way(workflow_id, account.mode, target_sequence)
-            refusals = _refusals(way, account.mode)
+            refusals = way.refusals(account.mode)
             if refusals:
                 return self._result(account, way, Replayed({}), None, refusals)
             with account.watch.step("set aside"):
@@ -102,6 +114,8 @@ class Recovery:
             _warn(account, way, replayed)
             with account.watch.step("record"):
                 self._record(account, way, replayed)
+                if _is_saved(account, way, checkpoint) and not self._kit.store.read_only:
+                    account.made = self._saved(way, state)
             return self._result(account, way, replayed, state)
 
     def resume_workflow(
@@ -111,14 +125,21 @@ class Recovery:
         target_sequence: int | None,
         reason: str | None = None,
         handler: str | None = None,
+        *,
+        skip_validation: bool = False,
     ) -> RecoveryResult:
         """Bring a workflow back and let a handler go on with it, under one claim."""
         with self._resumption.claims.alone(workflow_id):
-            found = self.recover_workflow(workflow_id, mode, target_sequence, reason)
-            if not found.success or found.checkpoint_used is None or found.state is None:
+            found = self.recover_workflow(workflow_id, mode, target_sequence, reason, checkpoint=False)
+            if not found.success or found.state is None:
                 return found
+            if found.checkpoint_used is None:
+                said = "nothing was resumed: there is no checkpoint that a handler could go on from"
+                return replace(found, warnings=(*found.warnings, said))
             point = resolve(self._kit.store, found.checkpoint_used)
-            done = self._resumption.resume(point, found.state, handler=handler)
+            done = self._resumption.resume(
+                point, found.state, handler=handler, skip_validation=skip_validation
+            )
         return replace(
             found,
             success=done.success,
@@ -131,11 +152,22 @@ class Recovery:
             validation_errors=done.validation_errors,
         )
 
+    def resume_crashed(self, workflow_id: str) -> RecoveryResult:
+        """Resume a workflow whose process died: where its last unfinished agent began, else at the end.
+
+        At the end the events since are in the state; earlier they belong to work that is done again.
+        """
+        point = self._resumption.resume_point(workflow_id)
+        newest = next(living(self._kit.store, workflow_id), point.entry)
+        if point.entry.sequence == newest.sequence:
+            return self.resume_workflow(workflow_id, RecoveryMode.LATEST, None)
+        return self._resumption.recover_from_checkpoint(point.id)
+
     def plan(self, workflow_id: str, mode: RecoveryMode | str, target_sequence: int | None) -> RecoveryPlan:
         """Tell what a recovery would do; nothing is changed."""
         account = self._begin(workflow_id, mode, target_sequence)
         way = self._search.way(workflow_id, account.mode, target_sequence)
-        refusals = list(_refusals(way, account.mode))
+        refusals = list(way.refusals(account.mode))
         replayed = Replayed({})
         try:
             replayed, _ = self._rebuilt(account, way)
@@ -161,7 +193,7 @@ class Recovery:
 
     def _begin(self, workflow_id: str, mode: RecoveryMode | str, target_sequence: int | None) -> _Account:
         check_workflow_id(workflow_id)
-        chosen = _mode(mode, target_sequence)
+        chosen = RecoveryMode.checked(mode, target_sequence)
         is_fresh = self._kit.recovery.on_no_valid is OnNoValid.FRESH
         if not is_fresh and self._kit.store.head(workflow_id) == Head():
             raise CheckpointNotFoundError(
@@ -191,6 +223,8 @@ class Recovery:
         """Fold the events after the checkpoint onto its state; without them where that gives no state."""
         fields = way.fields if way.found else self._blank(account, way)
         replayed = replay(fields, self._events(account, way), self._kit.app.reducers)
+        skipped = sorted((*replayed.skipped, *account.unreadable), key=lambda event: event.seq)
+        replayed = replace(replayed, skipped=tuple(skipped))
         try:
             state = WorkflowState.from_fields(replayed.fields)
         except InvalidStateError as problem:
@@ -204,11 +238,14 @@ class Recovery:
 
     def _blank(self, account: _Account, way: Way) -> dict[str, object]:
         """Answer the fields that a workflow begins with, if it may begin anew."""
-        if way.newest is not None:
-            if self._kit.recovery.on_no_valid is not OnNoValid.FRESH:
+        if self._kit.store.head(account.workflow_id).sequence:
+            is_fresh = self._kit.recovery.on_no_valid is OnNoValid.FRESH
+            # Whoever wants one certain state is not served by a blank one.
+            if not is_fresh or account.mode is RecoveryMode.POINT_IN_TIME:
                 raise self._nothing_valid(way)
+            why = "no checkpoint verifies" if way.newest else "all checkpoints were removed"
             account.warnings.append(
-                "no checkpoint verifies: this is a fresh start, from the events alone. "
+                f"{why}: this is a fresh start, from the events alone. "
                 "What was damaged is in quarantine; see `holdfast quarantine list`."
             )
         else:
@@ -218,12 +255,16 @@ class Recovery:
     def _nothing_valid(self, way: Way) -> NoValidCheckpointError:
         """Say that nothing verifies, and what remains."""
         head = self._kit.store.head(way.workflow_id)
+        checkpoints = (
+            f"none of {len(way.passed_over)} checkpoints verifies ({len(way.damage)} damaged pieces)"
+            if way.newest
+            else f"all {head.sequence} checkpoints were removed"
+        )
         return NoValidCheckpointError(
-            f"none of {len(way.passed_over)} checkpoints verifies ({len(way.damage)} damaged pieces); "
-            f"{head.event_seq} events were committed",
+            f"{checkpoints}; {head.event_seq} events were committed",
             place=way.workflow_id,
             hint="See `holdfast quarantine list`; restore the files from a backup and release them, or "
-            "recover with on_no_valid=fresh.",
+            "start over: recover the latest with on_no_valid=fresh.",
         )
 
     def _events(self, account: _Account, way: Way) -> Iterator[Event]:
@@ -241,15 +282,24 @@ class Recovery:
                 account.events += 1
                 if account.events % _CHECK_EVERY == 0:
                     account.watch.check()
-                yield self._reader.with_values(event)
+                if event.type in self._kit.app.reducers:
+                    yield from self._with_values(account, event)
         except CheckpointReadError as problem:
             account.warnings.append(f"event {last + 1} cannot be read ({problem.message})")
         newest = self._kit.store.head(account.workflow_id).event_seq
         if last < newest:
+            account.lost = newest - last
             account.warnings.append(
                 f"the state is as of event {last}; events {last + 1} to {newest} are damaged or gone. "
                 "Run `holdfast doctor`."
             )
+
+    def _with_values(self, account: _Account, event: Event) -> Iterator[Event]:
+        """Answer an event as a reducer takes it; nothing where it holds what nobody here knows."""
+        try:
+            yield self._reader.with_values(event)
+        except CheckpointSchemaError as problem:
+            account.unreadable.append(SkippedEvent(event.seq, event.type, str(problem)))
 
     def _record(self, account: _Account, way: Way, replayed: Replayed) -> None:
         """Put into the journal, and so into the trail, what was done."""
@@ -270,6 +320,17 @@ class Recovery:
         self._wait(
             self._writer.append(AppendEvent(account.workflow_id, RECOVERED_EVENT, told, cp_seq=sequence))
         )
+
+    def _saved(self, way: Way, state: WorkflowState) -> CheckpointID:
+        """Record the recovered state, so that the workflow has a newest checkpoint that can be restored."""
+        options: CheckpointOptions = {"force": True, "resume_handler": self._handler(way)}
+        if way.found is not None:
+            entry = way.found.entry
+            options |= {"type": entry.type, "stage_id": entry.stage, "agent_id": entry.agent}
+        with warnings.catch_warnings():
+            # That the one before is damaged was told already.
+            warnings.simplefilter("ignore", StoreDamageWarning)
+            return self._save(way.workflow_id, state, options)
 
     def _handler(self, way: Way) -> str | None:
         if way.found is None:
@@ -303,34 +364,16 @@ class Recovery:
             passed_over=way.passed_over,
             steps=tuple(account.watch.steps),
             validation_errors=refusals,
+            checkpoint_made=account.made,
+            events_lost=account.lost,
         )
 
 
-def _mode(mode: RecoveryMode | str, target_sequence: int | None) -> RecoveryMode:
-    try:
-        chosen = RecoveryMode(mode)
-    except ValueError:
-        raise InvalidStateError(
-            f"{mode!r} is no mode of recovery", hint=f"Use one of {', '.join(RecoveryMode)}."
-        ) from None
-    if (chosen is RecoveryMode.POINT_IN_TIME) != (target_sequence is not None):
-        raise InvalidStateError(
-            f"{chosen} and the target {target_sequence} do not go together",
-            hint="Name a target_sequence with point_in_time, and only with that.",
-        )
-    return chosen
-
-
-def _refusals(way: Way, mode: RecoveryMode) -> tuple[str, ...]:
-    """Say why there is nothing to go on with."""
-    if mode is RecoveryMode.POINT_IN_TIME or way.newest is None:
-        return ()
-    earlier = "earlier points are reached by point_in_time or a fork"
-    if has_ended(way.newest):
-        return (f"the workflow ended with checkpoint {way.newest.sequence}; {earlier}",)
-    if way.fields.get("resumable") is False:
-        return (f"the state of checkpoint {way.newest.sequence} says that it cannot be resumed; {earlier}",)
-    return ()
+def _is_saved(account: _Account, way: Way, asked: bool | None) -> bool:
+    """Tell whether the recovered state becomes a checkpoint: as asked, else where the newest is no use."""
+    if asked is not None:
+        return asked
+    return bool(way.passed_over) and account.mode is not RecoveryMode.POINT_IN_TIME
 
 
 def _warn(account: _Account, way: Way, replayed: Replayed) -> None:

@@ -29,6 +29,7 @@ class RecoveryCalls:
         target_sequence: int | None = None,
         *,
         reason: str | None = None,
+        checkpoint: bool | None = None,
     ) -> RecoveryResult:
         """Bring a workflow back from whatever is left of it.
 
@@ -41,13 +42,15 @@ class RecoveryCalls:
                 `point_in_time` gives one checkpoint as it was.
             target_sequence: which one, for `point_in_time`.
             reason: why, for the journal.
+            checkpoint: whether the recovered state is recorded as a checkpoint; by default where the newest
+                one is damaged, so that the workflow has one again to go on from.
 
         Raises:
             CheckpointNotFoundError: there is no such workflow or checkpoint.
             NoValidCheckpointError: no checkpoint verifies; tells what remains.
             LeaseHeldError: somebody else works on it, or recovers it.
         """
-        return self._engine.recovery.recover_workflow(workflow_id, mode, target_sequence, reason)
+        return self._engine.recovery.recover_workflow(workflow_id, mode, target_sequence, reason, checkpoint)
 
     def plan_recovery(
         self,
@@ -88,10 +91,16 @@ class RecoveryCalls:
         *,
         override_handler: str | None = None,
         reason: str | None = None,
+        skip_validation: bool = False,
     ) -> RecoveryResult:
         """Recover a workflow as `recover_workflow` does, and let its checkpoint's handler go on with it."""
         return self._engine.recovery.resume_workflow(
-            workflow_id, mode, target_sequence, reason, override_handler
+            workflow_id,
+            mode,
+            target_sequence,
+            reason,
+            override_handler,
+            skip_validation=skip_validation,
         )
 
     def incomplete_workflows(self, *, stale_seconds: float | None = None) -> list[Incomplete]:

@@ -17,8 +17,9 @@ from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import UNUSABLE, CheckpointNotFoundError, InvalidIdError, InvalidStateError
 from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointRef
-from holdfast.domain.replay import SkippedEvent, replay
+from holdfast.domain.replay import SkippedEvent, follow
 from holdfast.domain.state import WorkflowState
+from holdfast.domain.tree import copy_tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +101,17 @@ class Replaying:
 
         Raises:
             CheckpointNotFoundError: there is nothing to begin or to end with.
+            InvalidIdError: the end lies before the beginning, or in another workflow.
             CheckpointCorruptError: the first checkpoint, or an event, is not what was committed.
         """
         first = self._first(workflow_id, start)
         ref = self._end(workflow_id, end)
+        if not is_by(first.entry, ref):
+            raise InvalidIdError(
+                "the end lies before the beginning",
+                place=f"{first} -> {ref}",
+                hint="Begin with an earlier checkpoint, or end with a later one.",
+            )
         report = ReplayReport(workflow_id, str(first), tuple(self._steps(first, ref)))
         if self._trail is not None:
             told = self._trail.told(AuditType.STATE_READ, workflow_id=workflow_id, facts=report.facts)
@@ -175,19 +183,19 @@ class Replaying:
         )
 
     def _attributed(self, base: Point, events: list[Event], found: list[Discrepancy]) -> list[Discrepancy]:
-        """Find out which event touched the places last, by replaying them one at a time."""
+        """Find out which event touched the places last, by looking at them after each."""
         places = [one.path for one in found if one.kind is not Kind.UNEXPLAINED]
         if not places:
             return found
         touched: dict[Path, int] = {}
         fields = self._travel.values(base)
-        for event in events:
-            after = replay(fields, [self._travel.with_values(event)], self._kit.app.reducers).fields
+        was = {path: copy_tree(at_path(fields, path)) for path in places}
+        readable = map(self._travel.with_values, events)
+        for event, after in follow(fields, readable, self._kit.app.reducers):
             for path in places:
-                was, made = at_path(fields, path), at_path(after, path)
-                if was is not made and was != made:
-                    touched[path] = event.seq
-            fields = after
+                made = at_path(after, path)
+                if was[path] is not made and was[path] != made:
+                    touched[path], was[path] = event.seq, copy_tree(made)
         return [replace(one, event_seq=touched.get(one.path)) for one in found]
 
 

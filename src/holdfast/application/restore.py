@@ -87,18 +87,27 @@ class Restorer:
         """
         attempts = _Attempts()
         keyframes = self._store.keyframes(workflow_id)
-        for keyframe in keyframes if is_from_oldest else reversed(keyframes):
-            if keyframe.sequence > sequence:
-                continue
+        starts = [keyframe for keyframe in reversed(keyframes) if keyframe.sequence <= sequence]
+        for keyframe in [*starts[-1:], *starts[:-1]] if is_from_oldest else starts:
             try:
                 return self._from_keyframe(workflow_id, keyframe, sequence, attempts.notes)
             except CheckpointError as problem:
                 attempts.add(f"{workflow_id}@{keyframe.sequence}", problem)
+            if self._is_cut(workflow_id, starts[0].sequence, sequence):
+                break
         if attempts.first is not None:
             raise attempts.first
         raise CheckpointNotFoundError(
             "there is no such checkpoint", place=f"{workflow_id}@{sequence}", hint="See `holdfast list`."
         )
+
+    def _is_cut(self, workflow_id: str, start: int, sequence: int) -> bool:
+        """Tell whether a record after the last keyframe is damaged: then no other leads any further."""
+        try:
+            read_chain(self._store, workflow_id, start + 1, sequence)
+        except CheckpointError:
+            return True
+        return False
 
     def whole(self, restored: Restored) -> dict[str, Any]:
         """Answer the tree with the values of its blobs in place."""

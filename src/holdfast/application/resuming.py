@@ -34,6 +34,7 @@ from holdfast.domain.checkpoint import (
 )
 from holdfast.domain.errors import (
     CheckpointConflictError,
+    CheckpointNotFoundError,
     CheckpointRecoveryError,
     HandlerNotFoundError,
     NoValidCheckpointError,
@@ -113,10 +114,6 @@ class Resumption:
             mode=RecoveryMode.POINT_IN_TIME,
         )
 
-    def recover_crashed(self, workflow_id: str) -> RecoveryResult:
-        """Resume a workflow whose process died, from the last agent that began and did not end."""
-        return self.recover_from_checkpoint(self.resume_point(workflow_id).id)
-
     def resume_point(self, workflow_id: str) -> Found:
         """Find where a workflow that crashed is resumed: where its last unfinished agent began, else the end.
 
@@ -128,7 +125,8 @@ class Resumption:
         for entry in living(self._kit.store, workflow_id):
             newest = newest or Found(workflow_id, entry)
             worker = (entry.stage, entry.agent)
-            if entry.type == CheckpointType.AGENT_START and worker not in ended:
+            is_done = entry.status == CheckpointStatus.COMPLETED
+            if entry.type == CheckpointType.AGENT_START and worker not in ended and not is_done:
                 return Found(workflow_id, entry)
             if entry.agent is not None:
                 ended.add(worker)
@@ -248,17 +246,30 @@ class Resumption:
         self, attempt: Attempt, context: ExecutionContext, answer: object, *, is_told: bool
     ) -> RecoveryResult:
         with attempt.watch.step("record"):
-            if is_told:
+            status = self._status_now(attempt) if is_told else None
+            if status == CheckpointStatus.RECOVERING:
                 self._stand(attempt, self.statuses.mark_completed(attempt.found.id))
             resumed = answer if isinstance(answer, str) and answer else attempt.found.workflow_id
             self.files.record({attempt.found.workflow_id: None, resumed: None})
-        return replace(self._result(attempt, context), success=True, resumed_workflow_id=resumed)
+        success = status != CheckpointStatus.FAILED
+        return replace(self._result(attempt, context), success=success, resumed_workflow_id=resumed)
+
+    def _status_now(self, attempt: Attempt) -> str | None:
+        """Look how a checkpoint stands after its handler, which may have settled it, or pruned it: None."""
+        try:
+            status = resolve(self._kit.store, attempt.found.id).entry.status
+        except CheckpointNotFoundError as problem:
+            attempt.warnings.append(f"how {attempt.found} ended is not recorded: {problem.message} meanwhile")
+            return None
+        if status != CheckpointStatus.RECOVERING:
+            attempt.warnings.append(f"{attempt.found} was marked {status} while its handler ran")
+        return status
 
     def _failed(
         self, attempt: Attempt, context: ExecutionContext, error: BaseException, *, is_told: bool
     ) -> RecoveryResult:
         with attempt.watch.step("record"):
-            if is_told:
+            if is_told and self._status_now(attempt) == CheckpointStatus.RECOVERING:
                 stands = self.statuses.mark_failed(attempt.found.id, error)
                 self._stand(attempt, stands)
                 left = max(attempt.attempts_max - stands.retry_count, 0)
@@ -267,7 +278,7 @@ class Resumption:
                     f"{left} of {attempt.attempts_max} attempts are left"
                 )
             else:
-                stands = self.statuses.told(attempt.found.id, error)
+                stands = self.statuses.told(attempt.found, error)
                 attempt.warnings.append(
                     f"the handler {attempt.handler} failed ({type(error).__name__}: {stands.error_message})"
                 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from holdfast.application.housekeeping import write_keyframe
 from holdfast.application.kit import Kit
@@ -93,13 +94,23 @@ def _spared(kit: Kit, workflow_id: str, entries: list[Entry]) -> set[int]:
     if newest is None:
         return set()
     try:
-        Restorer(kit.store, kit.formats, kit.vault).restore(workflow_id, newest)
-    except UNUSABLE:
-        return {entry.sequence for entry in survey(kit.store, workflow_id).reachable[:_SPARED]}
+        if _is_usable(kit, workflow_id, newest):
+            return set()
+        reachable = (entry.sequence for entry in survey(kit.store, workflow_id).reachable)
+        return set(islice((one for one in reachable if _is_usable(kit, workflow_id, one)), _SPARED))
     except CheckpointError:
         # Without its key nothing can be said about a checkpoint; age and number decide.
         return set()
-    return set()
+
+
+def _is_usable(kit: Kit, workflow_id: str, sequence: int) -> bool:
+    """Tell whether a state can be restored, with its blobs."""
+    restorer = Restorer(kit.store, kit.formats, kit.vault)
+    try:
+        restorer.whole(restorer.restore(workflow_id, sequence))
+    except UNUSABLE:
+        return False
+    return True
 
 
 def _select(

@@ -11,6 +11,7 @@ from holdfast.application.reading import Reader
 from holdfast.application.resolve import Found, living
 from holdfast.application.revealing import Revealed
 from holdfast.application.survey import survey
+from holdfast.domain.checkpoint import has_ended
 from holdfast.domain.errors import UNUSABLE, CheckpointError, CheckpointNotFoundError
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.record import Entry
@@ -44,6 +45,19 @@ class Way:
     def event_seq(self) -> int:
         """The last event that the state knows of."""
         return self.found.entry.event_seq if self.found else 0
+
+    def refusals(self, mode: RecoveryMode) -> tuple[str, ...]:
+        """Say why there is nothing to go on with."""
+        if mode is RecoveryMode.POINT_IN_TIME or self.newest is None:
+            return ()
+        earlier = "earlier points are reached by point_in_time or a fork"
+        if has_ended(self.newest):
+            return (f"the workflow ended with checkpoint {self.newest.sequence}; {earlier}",)
+        if self.fields.get("resumable") is False:
+            return (
+                f"the state of checkpoint {self.newest.sequence} says that it cannot be resumed; {earlier}",
+            )
+        return ()
 
 
 class Search:

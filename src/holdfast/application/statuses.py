@@ -92,9 +92,8 @@ class Statuses:
         """Leave a checkpoint to the retention policy again."""
         return self._change(name, self._touched, pinned=False)
 
-    def told(self, name: CheckpointName, error: BaseException) -> Standing:
+    def told(self, found: Found, error: BaseException) -> Standing:
         """Say how an error would be recorded, and record nothing: a completed checkpoint stays completed."""
-        found = resolve(self._kit.store, name)
         stands = self._standing(found)
         failed = replace(stands, status=CheckpointStatus.ACTIVE).mark_failed(error, self._kit.clock.now())
         return Standing(

@@ -86,7 +86,7 @@ def validate_listed(kit: Kit, reader: Reader, listed: Listed) -> ValidationResul
         if size_bytes != found.entry.state_bytes and not is_redacted(tree):
             problems.append(f"the state has {size_bytes} bytes, {found.entry.state_bytes} were committed")
     except CheckpointError as problem:
-        problems.append(str(problem))
+        problems.append(told(problem, str(found)))
     return ValidationResult(found.id, tuple(problems), notes)
 
 
@@ -97,7 +97,7 @@ def _validate_sealed(kit: Kit, listed: Listed) -> ValidationResult:
         problems.extend(_record(kit, listed))
         _read_sealed(kit.store, found)
     except CheckpointError as problem:
-        problems.append(str(problem))
+        problems.append(told(problem, str(found)))
     note = "every stored byte was checked; the state is encrypted, and its key is not at hand"
     return ValidationResult(found.id, tuple(problems), (note,))
 
@@ -128,3 +128,8 @@ def _record(kit: Kit, listed: Listed) -> Iterator[str]:
         yield f"the listing says version {found.entry.schema}, the record {fields.get('schema')}"
     if fields.get("parent") != listed.parent:
         yield "the record was not committed on top of the checkpoint before it"
+
+
+def told(problem: CheckpointError, place: str) -> str:
+    """Say what is wrong with a place, and where else to look; what to do is for whoever lists problems."""
+    return problem.message if problem.place in ("", place) else f"{problem.message}: {problem.place}"

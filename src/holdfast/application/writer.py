@@ -30,6 +30,7 @@ from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointReadError,
+    LeaseLostError,
     PromiseBrokenWarning,
     StateSizeWarning,
     StateTooLargeError,
@@ -164,9 +165,21 @@ class Writer:
             slot.base = None
         return lease
 
-    def holds_lease(self, workflow_id: str) -> bool:
-        """Tell whether a workflow was acquired here and not given up since, lost or not."""
-        return workflow_id in self._tokens
+    def lease_held(self, workflow_id: str) -> Lease | None:
+        """Answer the lease of a workflow that was acquired here and not given up since.
+
+        Raises:
+            LeaseLostError: it was lost: nothing can be recorded here before it is acquired again.
+        """
+        token = self._tokens.get(workflow_id)
+        if token is None:
+            return None
+        lease = self._kit.store.lease(workflow_id)
+        if lease is None or lease.token != token:
+            raise LeaseLostError(
+                "the lease that was acquired here is lost", place=workflow_id, hint="Acquire it again."
+            )
+        return lease
 
     def release(self, lease: Lease) -> None:
         """Give a workflow up, once everything prepared under its lease is decided."""

@@ -131,7 +131,7 @@ def _verify(line: bytes, previous_hash: str) -> None:
         raise ChecksumMismatchError(
             "an event is not the one that was committed",
             place=_place(line),
-            hint="Run `holdfast doctor` to see what can be recovered.",
+            hint="Run `holdfast recover WORKFLOW --plan` to see what can be brought back.",
         )
 
 
@@ -187,7 +187,7 @@ def _no_event(line: bytes, why: str) -> CheckpointCorruptError:
     return CheckpointCorruptError(
         f"a line is no event, {why}",
         place=_place(line),
-        hint="Run `holdfast doctor` to see what can be recovered.",
+        hint="Run `holdfast recover WORKFLOW --plan` to see what can be brought back.",
     )
 
 

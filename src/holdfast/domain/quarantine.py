@@ -161,6 +161,8 @@ def decode_report(name: str, data: bytes) -> Quarantined:
         known = _known(Quarantined, json.loads(data))
         released = known.pop("released", None)
         read = Quarantined(name, **known)
+        if not all(file.startswith(f"{FOLDER}{name}.") for file in read.files):
+            raise ValueError("the report claims files that are not its own")
         return replace(
             read,
             kind=Kind(read.kind),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.domain.checkpoint import Checkpoint
+from holdfast.domain.errors import InvalidStateError
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.replay import SkippedEvent
 from holdfast.domain.state import WorkflowState
@@ -20,6 +21,26 @@ class RecoveryMode(StrEnum):
     LATEST = "latest"
     #: One checkpoint, as it was: nothing later is replayed.
     POINT_IN_TIME = "point_in_time"
+
+    @classmethod
+    def checked(cls, mode: RecoveryMode | str, target_sequence: int | None) -> RecoveryMode:
+        """Answer the mode that is meant, if it goes together with the target.
+
+        Raises:
+            InvalidStateError: it is none, or a target is missing or one too many.
+        """
+        try:
+            chosen = cls(mode)
+        except ValueError:
+            raise InvalidStateError(
+                f"{mode!r} is no mode of recovery", hint=f"Use one of {', '.join(cls)}."
+            ) from None
+        if (chosen is cls.POINT_IN_TIME) != (target_sequence is not None):
+            raise InvalidStateError(
+                f"{chosen} and the target {target_sequence} do not go together",
+                hint="Name a target_sequence with point_in_time, and only with that.",
+            )
+        return chosen
 
 
 class OnNoValid(StrEnum):
@@ -77,6 +98,8 @@ class RecoveryResult:
         resumed_workflow_id: what the handler answered.
         recovered_checkpoint: the checkpoint as it stands after its handler ran.
         validation_errors: why the handler was not called.
+        checkpoint_made: what the recovered state was recorded as, where the newest checkpoint was no use.
+        events_lost: how many events after the checkpoint could not be read.
     """
 
     success: bool
@@ -95,6 +118,8 @@ class RecoveryResult:
     resumed_workflow_id: str = ""
     recovered_checkpoint: Checkpoint | None = None
     validation_errors: tuple[str, ...] = ()
+    checkpoint_made: CheckpointID | None = None
+    events_lost: int = 0
 
     def __bool__(self) -> bool:
         return self.success

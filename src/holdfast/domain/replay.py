@@ -7,7 +7,8 @@ nobody else has seen, they change in place from then on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -71,6 +72,19 @@ def replay(fields: Fields, events: Iterable[Event], reducers: Mapping[str, Reduc
         except Exception as fault:
             skipped.append(SkippedEvent(event.seq, event.type, f"{type(fault).__name__}: {fault}"))
     return Replayed(fold.state, count, tuple(skipped))
+
+
+def follow(
+    fields: Fields, events: Iterable[Event], reducers: Mapping[str, Reducer]
+) -> Iterator[tuple[Event, Fields]]:
+    """Fold events as `replay` does, and answer the state after each; it lasts until the next is asked for."""
+    fold = _Fold(fields)
+    for event in events:
+        reducer = reducers.get(event.type)
+        if reducer is not None and not event.erased:
+            with suppress(Exception):
+                fold.add(reducer, event)
+        yield event, fold.state
 
 
 class _Fold:
