@@ -9,10 +9,10 @@ from typing import Any
 
 from holdfast.adapters.crypto.cipher import Xaes256Gcm
 from holdfast.adapters.memory import MemoryStore
-from holdfast.application.keyring import Keyring
-from holdfast.application.sealing import Vault
+from holdfast.application.secrecy.keyring import Keyring
+from holdfast.application.secrecy.sealing import Vault
+from holdfast.application.secrecy.unlocking import create_keyring
 from holdfast.application.service import CheckpointService
-from holdfast.application.unlocking import create_keyring
 from holdfast.bootstrap import build_kit
 from holdfast.config import Config
 from holdfast.domain.errors import KeyUnavailableError

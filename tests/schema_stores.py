@@ -9,11 +9,11 @@ from typing import Any
 
 import holdfast
 from holdfast.application.app import App
-from holdfast.application.quarantining import Quarantine
+from holdfast.application.recovery.quarantining import Quarantine
 from holdfast.application.recovery_files import RecoveryFiles
 from holdfast.application.resolve import resolve
 from holdfast.application.service import CheckpointService
-from holdfast.application.working_sessions import WorkingSessions
+from holdfast.application.sessions.working_sessions import WorkingSessions
 from holdfast.cli.main import main
 from holdfast.domain.personal import Personal
 from holdfast.domain.state import WorkflowState

@@ -11,9 +11,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.application.aio import AsyncCheckpointService
     from holdfast.application.app import App
-    from holdfast.application.context_watch import ContextWatch, Leaving
     from holdfast.application.handlers import HandlerRegistry
     from holdfast.application.service import CheckpointService
+    from holdfast.application.sessions.context_watch import ContextWatch, Leaving
     from holdfast.application.trailing import correlate
     from holdfast.bootstrap import open, open_async
     from holdfast.config import Config
@@ -81,7 +81,7 @@ __version__ = "0.1.0"
 _ROOMS = {
     "holdfast.application.aio": ("AsyncCheckpointService",),
     "holdfast.application.app": ("App",),
-    "holdfast.application.context_watch": ("ContextWatch", "Leaving"),
+    "holdfast.application.sessions.context_watch": ("ContextWatch", "Leaving"),
     "holdfast.application.handlers": ("HandlerRegistry",),
     "holdfast.application.service": ("CheckpointService",),
     "holdfast.application.trailing": ("correlate",),

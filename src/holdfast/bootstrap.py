@@ -22,12 +22,12 @@ from holdfast.adapters.system import RandomIds, SystemClock, login_name, space_o
 from holdfast.application.aio import AsyncCheckpointService
 from holdfast.application.app import App
 from holdfast.application.kit import Kit
-from holdfast.application.log_redaction import RedactingFilter
-from holdfast.application.redacting import LOGS, HidingPeople, StoreRedactor
+from holdfast.application.redaction.log_redaction import RedactingFilter
+from holdfast.application.redaction.redacting import LOGS, HidingPeople, StoreRedactor
 from holdfast.application.revealing import Resolver
-from holdfast.application.sealing import Vault
+from holdfast.application.secrecy.sealing import Vault
+from holdfast.application.secrecy.unlocking import may_create, open_vault
 from holdfast.application.service import CheckpointService
-from holdfast.application.unlocking import may_create, open_vault
 from holdfast.config import Config, without_secrets
 from holdfast.domain.errors import ConfigError, StoreNotFoundError
 from holdfast.domain.ids import check_id

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from holdfast.adapters.system import SystemClock
 from holdfast.adapters.witness import WitnessFolder, WitnessServer, post_to_witness
-from holdfast.application.witnessing import Answer, Witness
+from holdfast.application.audit.witnessing import Answer, Witness
 from holdfast.bootstrap import signature_check
 from holdfast.domain.note import COSIGNATURE, VerifierKey
 

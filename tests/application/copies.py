@@ -9,10 +9,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from holdfast.adapters.memory import MemoryStore
-from holdfast.application.copying import Copier, CopyResult
 from holdfast.application.history import look, read_records
 from holdfast.application.kit import Kit
 from holdfast.application.service import CheckpointService
+from holdfast.application.transport.copying import Copier, CopyResult
 from holdfast.domain.event import Event, encode_event
 from holdfast.domain.record import Commit, Transition
 from holdfast.ports import Store

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.adapters.crypto.signing import SigningKey, verify
-from holdfast.application.audit_log import AuditLog
+from holdfast.application.audit.audit_log import AuditLog
+from holdfast.application.audit.log_keeping import LogKeeper
 from holdfast.application.commit_queue import CommitQueue
 from holdfast.application.kit import Kit
-from holdfast.application.log_keeping import LogKeeper
 from holdfast.application.trailing import Trail
 from holdfast.domain.errors import CheckpointError
 from holdfast.domain.note import COSIGNATURE, Note, parse_note, sign_text

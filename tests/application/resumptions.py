@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.application.app import App
 from holdfast.application.kit import Kit
-from holdfast.application.resuming import Resumption
+from holdfast.application.recovery.resuming import Resumption
 from holdfast.application.service import CheckpointService
 from holdfast.domain.recovery import RecoverySettings
 from holdfast.ports import Store

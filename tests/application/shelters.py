@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.adapters.memory import MemoryStore
 from holdfast.application.aio import AsyncCheckpointService
-from holdfast.application.health import Step
+from holdfast.application.faults.health import Step
 from holdfast.application.kit import Kit
 from holdfast.application.service import CheckpointService
 from holdfast.domain.errors import CheckpointWriteError, DiskFullError

@@ -12,8 +12,8 @@ from holdfast import bootstrap
 from holdfast.adapters.memory import MemoryStore
 from holdfast.application.app import App
 from holdfast.application.commands import AppendEvent
-from holdfast.application.copying import Copier
 from holdfast.application.service import CheckpointService
+from holdfast.application.transport.copying import Copier
 from holdfast.application.upgrading import UpgradeOutcome
 from holdfast.config import Config
 from holdfast.domain.audit_type import AuditType

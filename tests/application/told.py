@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from typing import Any
 
-from holdfast.application.audit_report import Reported, read_reported
+from holdfast.application.audit.audit_report import Reported, read_reported
 from holdfast.domain.audit_entry import AuditEntry, TrailHead
 from holdfast.domain.audit_type import AuditType, Outcome
 from holdfast.domain.log_check import LogReport, LogSource, verify_log

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from holdfast import bootstrap
-from holdfast.application.copying import Copier
+from holdfast.application.transport.copying import Copier
 from holdfast.cli.copying import _place
 from holdfast.cli.exits import Exit
 from holdfast.domain.errors import DiskFullError

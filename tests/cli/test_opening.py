@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import bootstrap
-from holdfast.application.audit_query import AuditQuery
+from holdfast.application.audit.audit_query import AuditQuery
 from holdfast.cli.exits import Exit
 from holdfast.cli.opening import session_name, store_above
 from holdfast.domain.trail import decode_entry

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast.application.owners import own_name
+from holdfast.application.recovery.owners import own_name
 from holdfast.cli.exits import Exit
 from holdfast.domain.state import WorkflowState
 from tests.cli.conftest import Run, fill, without_privileges

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from holdfast.adapters.crypto.signing import verify
-from holdfast.application.processing_register import write_annotations
-from holdfast.application.reporting import Reports
+from holdfast.application.audit.processing_register import write_annotations
+from holdfast.application.audit.reporting import Reports
 from holdfast.domain.note import parse_vkey
 from holdfast.domain.tlogproof import parse_tlog_proof, verify_tlog_proof
 from tests.compliance.openings import entries, open_service

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from holdfast import bootstrap
-from holdfast.application.audit_event import PayloadState
-from holdfast.application.audit_report import Reported
-from holdfast.application.reporting import FORMATS, Reports
+from holdfast.application.audit.audit_event import PayloadState
+from holdfast.application.audit.audit_report import Reported
+from holdfast.application.audit.reporting import FORMATS, Reports
 from holdfast.application.service import CheckpointService
 from holdfast.domain.errors import CheckpointError, KeyUnavailableError
 from tests.canaries import CANARIES, traces

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import holdfast
-from holdfast.application.health import Step
+from holdfast.application.faults.health import Step
 from holdfast.application.service import CheckpointService
 from holdfast.domain.errors import CheckpointError
 from holdfast.domain.ladder import Mode
@@ -234,7 +234,7 @@ def killed(options: dict[str, Any]) -> dict[str, Any]:
 
 def _lie() -> None:
     """For the negative control: call durable what is not."""
-    from holdfast.application import degrading
+    from holdfast.application.faults import degrading
 
     honest = degrading._mark
     degrading._mark = lambda ticket, mode, *, durable: honest(ticket, mode, durable=True)

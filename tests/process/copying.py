@@ -9,11 +9,11 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from holdfast.application import copying, shipping
-from holdfast.application.arrival import Arrival
-from holdfast.application.copying import Outcome
-from holdfast.application.divergence import find_standing
 from holdfast.application.history import History, first_event, look, read_events, read_records
+from holdfast.application.transport import copying, shipping
+from holdfast.application.transport.arrival import Arrival
+from holdfast.application.transport.copying import Outcome
+from holdfast.application.transport.divergence import find_standing
 from holdfast.bootstrap import open_store
 from holdfast.config import Config
 from holdfast.domain.errors import CheckpointError

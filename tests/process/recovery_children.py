@@ -18,8 +18,8 @@ from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.application.app import App
+from holdfast.application.recovery.statuses import Statuses
 from holdfast.application.service import CheckpointService
-from holdfast.application.statuses import Statuses
 from holdfast.domain.checkpoint import CheckpointStatus
 from tests.process.child import Report, start
 from tests.recovery.places import Place

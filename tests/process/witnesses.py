@@ -18,7 +18,7 @@ from typing import Any
 from holdfast.adapters.crypto.signing import verify
 from holdfast.adapters.system import SystemClock
 from holdfast.adapters.witness import WitnessFolder, WitnessServer
-from holdfast.application.witnessing import Witness
+from holdfast.application.audit.witnessing import Witness
 from holdfast.domain.merkle import consistency_proof
 from holdfast.domain.note import VerifierKey
 from holdfast.domain.tiles import TileHashes

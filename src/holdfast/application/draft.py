@@ -11,7 +11,7 @@ from holdfast.application.commands import CreateCheckpoint, Migrated
 from holdfast.application.keyframes import Caption, build_keyframe
 from holdfast.application.kit import Kit
 from holdfast.application.records import Body, build, change_body, full_body
-from holdfast.application.sealing import sealer_for, write_event
+from holdfast.application.secrecy.sealing import sealer_for, write_event
 from holdfast.application.snapshot import Snapshot
 from holdfast.domain.checkpoint import (
     DEFAULT_MAX_RETRIES,

@@ -11,36 +11,36 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
-from holdfast.application.audit_log import AuditLog
+from holdfast.application.audit.audit_log import AuditLog
+from holdfast.application.audit.log_keeping import LogKeeper
 from holdfast.application.batching import Batch
 from holdfast.application.commands import CheckpointName, CheckpointOptions, CreateCheckpoint, State
 from holdfast.application.commit_queue import CommitQueue, Ticket
-from holdfast.application.erasing import Eraser
+from holdfast.application.faults.health import Health, Listeners
+from holdfast.application.faults.safety import Safety
+from holdfast.application.faults.space import SpaceWatch
 from holdfast.application.fork_gate import GATE
-from holdfast.application.health import Health, Listeners
 from holdfast.application.holding import Holds
 from holdfast.application.housekeeping import Housekeeper
-from holdfast.application.incomplete import StartUp, start_up
 from holdfast.application.kit import Kit
-from holdfast.application.log_keeping import LogKeeper
-from holdfast.application.partial_failure import PartialFailures
-from holdfast.application.quarantining import Quarantine
+from holdfast.application.privacy.erasing import Eraser
+from holdfast.application.privacy.subject_export import SubjectExporter
 from holdfast.application.reading import Reader
-from holdfast.application.recovering import Recovery
+from holdfast.application.recovery.incomplete import StartUp, start_up
+from holdfast.application.recovery.partial_failure import PartialFailures
+from holdfast.application.recovery.quarantining import Quarantine
+from holdfast.application.recovery.recovering import Recovery
+from holdfast.application.recovery.resuming import Resumption
 from holdfast.application.recovery_files import LATEST_MAX
-from holdfast.application.redacting import LOGS
+from holdfast.application.redaction.redacting import LOGS
 from holdfast.application.resolve import resolve, uuid_of
-from holdfast.application.resuming import Resumption
 from holdfast.application.retain import PruneResult, plan_delete, plan_prune, secure
-from holdfast.application.safety import Safety
-from holdfast.application.space import SpaceWatch
-from holdfast.application.subject_export import SubjectExporter
+from holdfast.application.sessions.working_sessions import WorkingSessions
 from holdfast.application.subjects import Subjects
 from holdfast.application.trailing import Trail
-from holdfast.application.travelling import TimeTravel
+from holdfast.application.travel.travelling import TimeTravel
 from holdfast.application.upgrading import Upgrading
 from holdfast.application.validate import ValidationResult, validate
-from holdfast.application.working_sessions import WorkingSessions
 from holdfast.application.writer import Writer
 from holdfast.domain.audit_type import AuditType, Outcome
 from holdfast.domain.checkpoint import CheckpointType, Scope

@@ -9,7 +9,7 @@ from holdfast.application.deriving import derive
 from holdfast.application.draft import Subject
 from holdfast.application.kit import Kit
 from holdfast.application.nodes import ListNode, Node, ObjectNode
-from holdfast.application.sealing import sealer_for, write_event
+from holdfast.application.secrecy.sealing import sealer_for, write_event
 from holdfast.application.snapshot import Snapshot
 from holdfast.application.telling import Teller
 from holdfast.domain.event import Event

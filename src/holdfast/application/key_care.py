@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from holdfast.application.key_rotation import Rotated, Rotation
-from holdfast.application.keyring import Keyring
 from holdfast.application.kit import Kit
+from holdfast.application.secrecy.key_rotation import Rotated, Rotation
+from holdfast.application.secrecy.keyring import Keyring
 from holdfast.domain.errors import CheckpointError, ConfigError
 from holdfast.domain.keyring_file import LOOKUPS, WrappedKey, data_key_name
 from holdfast.ports import KeySource

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.application.records import sha256_of
-from holdfast.application.sealing import Sealer, Vault, keyless, plaintext
+from holdfast.application.secrecy.sealing import Sealer, Vault, keyless, plaintext
 from holdfast.domain import envelope, plainjson
 from holdfast.domain.checkpoint import SCHEMA_VERSION
 from holdfast.domain.errors import CheckpointCorruptError

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from holdfast.application.app import App
 from holdfast.application.base import CACHE_BYTES
-from holdfast.application.redacting import StoreRedactor
+from holdfast.application.redaction.redacting import StoreRedactor
 from holdfast.application.revealing import Resolver
-from holdfast.application.sealing import Vault
+from holdfast.application.secrecy.sealing import Vault
 from holdfast.domain.lift import LIFT_THRESHOLD_BYTES
 from holdfast.domain.plain import TypeRegistry
 from holdfast.domain.recovery import RecoverySettings

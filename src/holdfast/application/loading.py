@@ -13,7 +13,7 @@ from holdfast.application.keyframes import Caption
 from holdfast.application.kit import Kit
 from holdfast.application.records import read_fields, unsealed
 from holdfast.application.restore import Restorer, read_chain
-from holdfast.application.sealing import Vault
+from holdfast.application.secrecy.sealing import Vault
 from holdfast.application.snapshot import Snapshot, from_plain
 from holdfast.domain.checkpoint import SCHEMA_VERSION, CheckpointMeta
 from holdfast.domain.errors import (

@@ -17,7 +17,7 @@ from holdfast.application.quarantine_files import refuse_quarantined
 from holdfast.application.resolve import Found, living, resolve
 from holdfast.application.restore import Restored, Restorer
 from holdfast.application.revealing import Revealed, WatchedBlobs, reveal
-from holdfast.application.sealing import read_event
+from holdfast.application.secrecy.sealing import read_event
 from holdfast.application.trailing import Trail
 from holdfast.domain.audit_type import AuditType, Outcome
 from holdfast.domain.checkpoint import (

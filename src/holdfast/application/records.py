@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, NamedTuple
 
-from holdfast.application.sealing import Sealer, Vault, broken, keyless
+from holdfast.application.secrecy.sealing import Sealer, Vault, broken, keyless
 from holdfast.domain import plainjson
 from holdfast.domain.checkpoint import SCHEMA_VERSION
 from holdfast.domain.delta import Operation

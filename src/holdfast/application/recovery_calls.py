@@ -7,10 +7,10 @@ from typing import Any
 
 from holdfast.application.commands import CheckpointName
 from holdfast.application.engine import Engine
-from holdfast.application.health import Health
-from holdfast.application.incomplete import Incomplete, incomplete_workflows
-from holdfast.application.session_state import SessionState
-from holdfast.application.statuses import Standing
+from holdfast.application.faults.health import Health
+from holdfast.application.recovery.incomplete import Incomplete, incomplete_workflows
+from holdfast.application.recovery.statuses import Standing
+from holdfast.application.sessions.session_state import SessionState
 from holdfast.domain.recovery import RecoveryMode, RecoveryResult
 from holdfast.domain.recovery_plan import RecoveryPlan
 from holdfast.domain.session_context import AgentLike

@@ -18,7 +18,7 @@ from holdfast.application.records import (
     unsealed,
 )
 from holdfast.application.revealing import WatchedBlobs
-from holdfast.application.sealing import Vault
+from holdfast.application.secrecy.sealing import Vault
 from holdfast.domain import delta
 from holdfast.domain.checkpoint import SCHEMA_VERSION
 from holdfast.domain.errors import (

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from holdfast.application.audit_log import AuditLog
+from holdfast.application.audit.audit_log import AuditLog
 from holdfast.application.engine import Engine
-from holdfast.application.erasing import Eraser
-from holdfast.application.health import OnModeChange, OnWritten
+from holdfast.application.faults.health import OnModeChange, OnWritten
 from holdfast.application.holding import Holds
 from holdfast.application.key_care import Keys
-from holdfast.application.partial_failure import PartialFailures
-from holdfast.application.quarantining import Quarantine
-from holdfast.application.replaying import Replaying
-from holdfast.application.subject_export import SubjectExporter
+from holdfast.application.privacy.erasing import Eraser
+from holdfast.application.privacy.subject_export import SubjectExporter
+from holdfast.application.recovery.partial_failure import PartialFailures
+from holdfast.application.recovery.quarantining import Quarantine
+from holdfast.application.sessions.working_sessions import WorkingSessions
 from holdfast.application.subjects import Subjects
+from holdfast.application.travel.replaying import Replaying
 from holdfast.application.upgrading import Upgrading
-from holdfast.application.working_sessions import WorkingSessions
 
 
 class Rooms:

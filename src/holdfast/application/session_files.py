@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from holdfast.application.kit import Kit
-from holdfast.application.redacting import StoreRedactor
+from holdfast.application.redaction.redacting import StoreRedactor
 from holdfast.application.trailing import Trail
 from holdfast.domain import plainjson
 from holdfast.domain.audit_entry import AuditEntry

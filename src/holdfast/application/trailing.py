@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from holdfast.application.commit_queue import CommitQueue, Lineage, Ticket
 from holdfast.application.kit import Kit
-from holdfast.application.redacting import StoreRedactor
+from holdfast.application.redaction.redacting import StoreRedactor
 from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.audit_type import AuditType, Outcome
 from holdfast.domain.errors import (

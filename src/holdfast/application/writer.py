@@ -21,7 +21,7 @@ from holdfast.application.intent import EventIntent, StateIntent, make
 from holdfast.application.kit import Kit
 from holdfast.application.loading import load_base
 from holdfast.application.retain import Plan, PruneResult
-from holdfast.application.sealing import sealer_for
+from holdfast.application.secrecy.sealing import sealer_for
 from holdfast.application.snapshot import Snapshot, promise_broken, take
 from holdfast.application.telling import Teller
 from holdfast.application.trailing import Trail

@@ -17,7 +17,7 @@ from holdfast.cli.output import Output, counted, safe
 from holdfast.domain.errors import ChecksumMismatchError
 
 if TYPE_CHECKING:
-    from holdfast.application.log_keeping import LogKeeper
+    from holdfast.application.audit.log_keeping import LogKeeper
     from holdfast.domain.note import VerifierKey
     from holdfast.domain.treehead import TreeHead
 
@@ -87,7 +87,7 @@ def _newest(keeper: LogKeeper) -> bytes:
 
 def _ask(keeper: LogKeeper, url: str, keys: Iterable[VerifierKey], old_size: int | None) -> None:
     """Bring the newest head to a witness, and its signature back."""
-    from holdfast.application.witnessing import ask_witness
+    from holdfast.application.audit.witnessing import ask_witness
     from holdfast.bootstrap_witness import witness_at
 
     size = _asked_size(keeper, old_size)

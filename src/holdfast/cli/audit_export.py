@@ -28,7 +28,7 @@ def command(call: Call, folder: str, session: str | None, no_payloads: bool, imp
     Example:
       holdfast audit export export/ --session cli-2026-01-31 --no-payloads
     """
-    from holdfast.application.audit_export import write_export
+    from holdfast.application.audit.audit_export import write_export
 
     if import_id is not None:
         _write_import(call, folder, import_id, is_whole=session is None and not no_payloads)
@@ -66,7 +66,7 @@ def command(call: Call, folder: str, session: str | None, no_payloads: bool, imp
 
 def _write_import(call: Call, folder: str, import_id: str, *, is_whole: bool) -> None:
     """Write a trail that came from another store out again, as it arrived."""
-    from holdfast.application.trail_copying import write_import
+    from holdfast.application.audit.trail_copying import write_import
 
     if not is_whole:
         raise click.UsageError("--import gives the trail as it arrived, without --session and --no-payloads")

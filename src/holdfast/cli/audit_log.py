@@ -19,8 +19,8 @@ from holdfast.cli.output import Output, counted
 from holdfast.domain.audit_type import AuditType
 
 if TYPE_CHECKING:
-    from holdfast.application.audit_log import AuditLog
-    from holdfast.application.audit_query import AuditQuery
+    from holdfast.application.audit.audit_log import AuditLog
+    from holdfast.application.audit.audit_query import AuditQuery
     from holdfast.domain.audit_entry import AuditEntry
     from holdfast.ports import Store
 
@@ -83,7 +83,7 @@ def command(
     Example:
       holdfast audit log --type AGENT_DECISION --workflow WF-2026-001 --since 7d
     """
-    from holdfast.application.audit_query import AuditQuery
+    from holdfast.application.audit.audit_query import AuditQuery
 
     types = tuple(type.upper() for type in types)
     query = AuditQuery(session, types, since, until, agent, workflow, actor)
@@ -98,7 +98,7 @@ def command(
 
 def _newest(store: Store, log: AuditLog, query: AuditQuery, limit: int) -> tuple[list[AuditEntry], int]:
     """Answer the newest of what is asked for, and how many there are."""
-    from holdfast.application.audit_query import AuditQuery
+    from holdfast.application.audit.audit_query import AuditQuery
     from holdfast.domain.trail import decode_entry
 
     kept: deque[bytes] = deque(maxlen=limit)
@@ -144,7 +144,7 @@ def _short(value: int | str) -> str:
 
 def fields_of(entry: AuditEntry) -> dict[str, Any]:
     """Write an entry for programs: the fields of its line, in their order."""
-    from holdfast.application.audit_report import entry_fields
+    from holdfast.application.audit.audit_report import entry_fields
 
     return entry_fields(entry)
 

@@ -11,7 +11,7 @@ from holdfast.cli.opening import reading, writing
 
 # Imported where they are used: help must not wait for codecs and threads.
 if TYPE_CHECKING:
-    from holdfast.application.audit_log import AuditLog
+    from holdfast.application.audit.audit_log import AuditLog
     from holdfast.application.kit import Kit
     from holdfast.domain.audit_entry import AuditEntry
 
@@ -27,9 +27,9 @@ def log_over(kit: Kit) -> AuditLog:
     """Answer the log of a store that is open for reading."""
     from dataclasses import replace
 
-    from holdfast.application.audit_log import AuditLog
+    from holdfast.application.audit.audit_log import AuditLog
+    from holdfast.application.audit.log_keeping import LogKeeper
     from holdfast.application.commit_queue import CommitQueue
-    from holdfast.application.log_keeping import LogKeeper
     from holdfast.application.trailing import Trail
 
     silent = replace(kit, audit=False)

@@ -15,7 +15,7 @@ from holdfast.cli.output import safe
 from holdfast.domain.audit_type import AuditType
 
 if TYPE_CHECKING:
-    from holdfast.application.audit_log import AuditLog
+    from holdfast.application.audit.audit_log import AuditLog
     from holdfast.domain.audit_entry import AuditEntry
     from holdfast.domain.tlogproof import TlogProof
 

@@ -13,7 +13,7 @@ from holdfast.cli.opening import writing
 from holdfast.cli.output import counted
 
 if TYPE_CHECKING:
-    from holdfast.application.payload_pruning import PrunedPayloads
+    from holdfast.application.audit.payload_pruning import PrunedPayloads
 
 
 @click.command("prune", cls=StoreCommand)

@@ -35,7 +35,7 @@ def command(call: Call, said_in: str | None, page: str | None) -> None:
         _keep(call, said_in)
     register = _register(call)
     if page is not None:
-        from holdfast.application.processing_register import render_register
+        from holdfast.application.audit.processing_register import render_register
 
         write_file(page, render_register(register).encode())
         call.output.note(f"Wrote {safe(page)}.")
@@ -56,7 +56,7 @@ def _keep(call: Call, path: str) -> None:
 
 
 def _register(call: Call) -> dict[str, Any]:
-    from holdfast.application.reporting import Reports
+    from holdfast.application.audit.reporting import Reports
 
     with looking(call) as (kit, log):
         tell(call, kit, [entry_of(kit, AuditType.TRAIL_EXPORTED, None, {"format": "register"})])
@@ -64,7 +64,7 @@ def _register(call: Call) -> dict[str, Any]:
 
 
 def _print(output: Output, register: Mapping[str, Any]) -> None:
-    from holdfast.application.processing_register import value_text
+    from holdfast.application.audit.processing_register import value_text
 
     for party, about in register["parties"].items():
         output.line(f"{party:<20} {safe(value_text(about))}")

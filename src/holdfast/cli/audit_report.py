@@ -17,9 +17,9 @@ from holdfast.cli.output import counted, safe
 from holdfast.domain.audit_type import AuditType
 
 if TYPE_CHECKING:
-    from holdfast.application.audit_log import AuditLog
+    from holdfast.application.audit.audit_log import AuditLog
+    from holdfast.application.audit.reporting import Reports
     from holdfast.application.kit import Kit
-    from holdfast.application.reporting import Reports
     from holdfast.domain.log_check import LogReport
 
 FORMATS = ("jsonl", "csv", "html", "bundle")
@@ -81,8 +81,8 @@ def command(
 
 
 def _reports(kit: Kit, log: AuditLog) -> Reports:
-    from holdfast.application.reporting import Reports
-    from holdfast.application.sealing import read_payload
+    from holdfast.application.audit.reporting import Reports
+    from holdfast.application.secrecy.sealing import read_payload
 
     return Reports(kit, log.keeper, log.trust(), partial(read_payload, kit.vault))
 

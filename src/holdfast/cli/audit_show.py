@@ -15,7 +15,7 @@ from holdfast.cli.values import as_json_tree, pretty
 from holdfast.domain.audit_type import AuditType
 
 if TYPE_CHECKING:
-    from holdfast.application.audit_event import AuditEvent
+    from holdfast.application.audit.audit_event import AuditEvent
 
 _LABEL_WIDTH = 12
 
@@ -31,7 +31,7 @@ def command(call: Call, entry: str) -> None:
     Example:
       holdfast audit show cli-2026-01-31#3 --json
     """
-    from holdfast.application.audit_event import open_event
+    from holdfast.application.audit.audit_event import open_event
 
     with looking(call) as (kit, _):
         found, line = find_line(kit, entry)

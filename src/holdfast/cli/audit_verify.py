@@ -21,8 +21,8 @@ from holdfast.cli.output import Output
 from holdfast.domain.audit_type import AuditType
 
 if TYPE_CHECKING:
-    from holdfast.application.audit_log import AuditLog
-    from holdfast.application.export_source import ExportSource
+    from holdfast.application.audit.audit_log import AuditLog
+    from holdfast.application.audit.export_source import ExportSource
     from holdfast.domain.log_check import Level, LogReport
     from holdfast.domain.treehead import TreeHead
 
@@ -130,7 +130,7 @@ def _remark(log: AuditLog, known: Known) -> str:
 def _verify_export(call: Call, folder: str, known: Known, required: Level) -> LogReport:
     """Verify a folder by itself: no store is opened, and nothing is believed but what was given."""
     from holdfast import bootstrap
-    from holdfast.application.export_source import ExportSource
+    from holdfast.application.audit.export_source import ExportSource
     from holdfast.domain.log_check import Trust
 
     source = ExportSource(folder)

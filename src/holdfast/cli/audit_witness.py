@@ -13,7 +13,7 @@ from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.output import safe
 
 if TYPE_CHECKING:
-    from holdfast.application.witnessing import Witness
+    from holdfast.application.audit.witnessing import Witness
     from holdfast.domain.witness import Refusal
 
 REQUEST_BYTES_MAX = 256 * 1024

@@ -20,9 +20,9 @@ from holdfast.cli.output import Output, counted, safe, size_text
 from holdfast.domain.errors import CheckpointError, StoreNotFoundError
 
 if TYPE_CHECKING:
-    from holdfast.application.copying import CopyResult, WorkflowCopy
     from holdfast.application.kit import Kit
-    from holdfast.application.people_transport import PeopleCopy
+    from holdfast.application.transport.copying import CopyResult, WorkflowCopy
+    from holdfast.application.transport.people_transport import PeopleCopy
     from holdfast.ports import Store
 
 #: Stores whose URL names a path.
@@ -101,7 +101,7 @@ def _opened(url: str, *, dry_run: bool) -> Iterator[Store]:
 def _copy(
     output: Output, kit: Kit, target: Store, workflow_ids: list[str], *, dry_run: bool, with_trail: bool
 ) -> CopyResult:
-    from holdfast.application.copying import Copier
+    from holdfast.application.transport.copying import Copier
 
     tell = partial(entry_of, kit) if kit.audit else None
     with _bar(output, workflow_ids) as show:
@@ -139,7 +139,7 @@ def _shown(workflow_id: str | None) -> str:
 
 def _finish(output: Output, places: tuple[str, str], result: CopyResult) -> None:
     """Print the result; end with why it failed if nothing went right, else with 3 if something failed."""
-    from holdfast.application.copying import Outcome
+    from holdfast.application.transport.copying import Outcome
 
     errors = [one.error for one in result.of(Outcome.FAILED) if one.error is not None]
     if len(errors) == len(result.workflows) == 1:

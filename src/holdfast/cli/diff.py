@@ -19,7 +19,7 @@ from holdfast.domain.audit_type import AuditType
 
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
-    from holdfast.application.travelling import Point
+    from holdfast.application.travel.travelling import Point
     from holdfast.domain.delta import Operation
 
 _VALUE_WIDTH = 48

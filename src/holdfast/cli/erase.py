@@ -13,7 +13,7 @@ from holdfast.cli.opening import find_workflow, reading, writing
 from holdfast.cli.output import counted, safe, size_text
 
 if TYPE_CHECKING:
-    from holdfast.application.erasing import ErasureResult
+    from holdfast.application.privacy.erasing import ErasureResult
 
 
 @click.command("erase", cls=StoreCommand)

@@ -14,7 +14,7 @@ from holdfast.domain.errors import CheckpointNotFoundError
 if TYPE_CHECKING:
     from holdfast.application.app import App
     from holdfast.application.kit import Kit
-    from holdfast.application.travelling import Point, TimeTravel
+    from holdfast.application.travel.travelling import Point, TimeTravel
     from holdfast.cli.group import Call
     from holdfast.domain.audit_type import AuditType
     from holdfast.domain.replay import SkippedEvent
@@ -52,7 +52,7 @@ def is_point(name: str) -> bool:
 def travel_in(kit: Kit) -> TimeTravel:
     """Answer what goes to any point of a store that is open for reading."""
     from holdfast.application.reading import Reader
-    from holdfast.application.travelling import TimeTravel
+    from holdfast.application.travel.travelling import TimeTravel
 
     return TimeTravel(kit, None, Reader(kit))
 

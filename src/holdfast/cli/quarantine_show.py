@@ -54,7 +54,7 @@ def command(call: Call, name: str, save: Path | None) -> None:
 
 def _damage(kit: Kit, report: Quarantined) -> tuple[Damage, ...]:
     """Tell what is in the way of the checkpoint at this moment."""
-    from holdfast.application.unusable import why_unusable
+    from holdfast.application.recovery.unusable import why_unusable
 
     if report.workflow_id is None or report.sequence is None:
         return ()

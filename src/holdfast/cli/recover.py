@@ -15,7 +15,7 @@ from holdfast.domain.errors import CheckpointNotFoundError
 
 if TYPE_CHECKING:
     from holdfast.application.app import App
-    from holdfast.application.incomplete import Incomplete
+    from holdfast.application.recovery.incomplete import Incomplete
     from holdfast.domain.record import Lease
     from holdfast.domain.recovery import RecoveryResult
     from holdfast.domain.recovery_plan import RecoveryPlan
@@ -143,7 +143,7 @@ def _app(text: str | None, handler: str | None) -> App | None:
 
 
 def _list_incomplete(call: Call) -> None:
-    from holdfast.application.incomplete import incomplete_workflows
+    from holdfast.application.recovery.incomplete import incomplete_workflows
 
     with reading(call) as kit:
         crashed = incomplete_workflows(kit)
@@ -209,7 +209,7 @@ def _outlook(plan: RecoveryPlan) -> str:
 
 
 def _lease_text(lease: Lease) -> str:
-    from holdfast.application.owners import is_dead
+    from holdfast.application.recovery.owners import is_dead
 
     if is_dead(lease.owner):
         return f"of {lease.owner}, whose process is gone: it would be ended"

@@ -16,9 +16,9 @@ from holdfast.cli.values import as_json_tree, short_json
 from holdfast.domain.audit_type import AuditType
 
 if TYPE_CHECKING:
-    from holdfast.application.explaining import Discrepancy
     from holdfast.application.kit import Kit
-    from holdfast.application.replaying import ReplayedStep, ReplayReport
+    from holdfast.application.travel.explaining import Discrepancy
+    from holdfast.application.travel.replaying import ReplayedStep, ReplayReport
 
 _VALUE_WIDTH = 48
 
@@ -54,7 +54,7 @@ def command(
     Example:
       holdfast replay WF-2026-001 --to event:41
     """
-    from holdfast.application.replaying import Replaying
+    from holdfast.application.travel.replaying import Replaying
 
     with reading(call, app=app_named(app)) as kit:
         find_workflow(kit, workflow)
@@ -82,7 +82,7 @@ def _tell(call: Call, kit: Kit, report: ReplayReport) -> None:
 
 
 def _leave(report: ReplayReport, *, strict: bool) -> None:
-    from holdfast.application.explaining import Kind
+    from holdfast.application.travel.explaining import Kind
     from holdfast.domain.replay import ERASED_REASON
 
     bad = report.count(Kind.DIVERGED) + (report.count(Kind.LEFT_OUT) if strict else 0)
@@ -94,7 +94,7 @@ def _leave(report: ReplayReport, *, strict: bool) -> None:
 
 
 def _print(output: Output, report: ReplayReport, *, show_all: bool, strict: bool) -> None:
-    from holdfast.application.explaining import Kind
+    from holdfast.application.travel.explaining import Kind
 
     bad = {Kind.DIVERGED, Kind.LEFT_OUT} if strict else {Kind.DIVERGED}
     for step in report.steps:
@@ -116,7 +116,7 @@ def _step_line(output: Output, step: ReplayedStep) -> str:
 
 
 def _difference_line(output: Output, one: Discrepancy) -> str:
-    from holdfast.application.explaining import NOTHING, Kind
+    from holdfast.application.travel.explaining import NOTHING, Kind
     from holdfast.domain.delta import show_path
 
     where, stored = safe(show_path(one.path)), _shown(one.stored)
@@ -130,7 +130,7 @@ def _difference_line(output: Output, one: Discrepancy) -> str:
 
 
 def _summary(output: Output, report: ReplayReport, *, strict: bool) -> str:
-    from holdfast.application.explaining import Kind
+    from holdfast.application.travel.explaining import Kind
 
     counts = {kind: report.count(kind) for kind in Kind}
     diverged = counts[Kind.DIVERGED]
@@ -147,14 +147,14 @@ def _summary(output: Output, report: ReplayReport, *, strict: bool) -> str:
 
 
 def _shown(value: Any) -> str:
-    from holdfast.application.explaining import NOTHING
+    from holdfast.application.travel.explaining import NOTHING
 
     return "nothing" if value is NOTHING else safe(short_json(value, _VALUE_WIDTH))
 
 
 def report_fields(report: ReplayReport) -> dict[str, Any]:
     """Answer a report for programs."""
-    from holdfast.application.explaining import Kind
+    from holdfast.application.travel.explaining import Kind
 
     return {
         "workflow_id": report.workflow_id,
@@ -181,7 +181,7 @@ def _step_fields(step: ReplayedStep) -> dict[str, Any]:
 
 def _difference_fields(one: Discrepancy) -> dict[str, Any]:
     """Answer one difference; a value that is not there is left out."""
-    from holdfast.application.explaining import NOTHING
+    from holdfast.application.travel.explaining import NOTHING
 
     values = {"before": one.before, "replayed": one.replayed, "stored": one.stored}
     return {

@@ -32,7 +32,7 @@ from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
     from holdfast.application.resolve import Found
-    from holdfast.application.travelling import Point
+    from holdfast.application.travel.travelling import Point
 
 _LABEL_WIDTH = 12
 _SUMMARY_WIDTH = 60

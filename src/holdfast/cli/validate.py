@@ -18,7 +18,7 @@ from holdfast.domain.errors import CheckpointError
 
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
-    from holdfast.application.quarantining import SetAside
+    from holdfast.application.recovery.quarantining import SetAside
     from holdfast.application.validate import Listed
     from holdfast.domain.audit_entry import AuditEntry
 
@@ -83,7 +83,7 @@ def command(call: Call, checkpoints: tuple[str, ...], everything: bool, deep: bo
 
 def _set_aside(call: Call, verdict: Verdict) -> None:
     """Set aside what is damaged: the pieces, and not what merely hangs on them."""
-    from holdfast.application.quarantining import SetAside
+    from holdfast.application.recovery.quarantining import SetAside
 
     try:
         with writing(call) as service:

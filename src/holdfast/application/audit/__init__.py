@@ -1,0 +1,1 @@
+"""The trail used: heads, proofs, exports, reports and evidence."""

@@ -1,0 +1,1 @@
+"""Going on when nothing can be made durable."""

@@ -1,0 +1,1 @@
+"""Giving people what is theirs, and erasing it."""

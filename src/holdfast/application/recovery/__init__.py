@@ -1,0 +1,1 @@
+"""From whatever is left of a workflow to work that goes on."""

@@ -1,0 +1,1 @@
+"""Sealing what is stored, and the keys for that."""

@@ -1,0 +1,1 @@
+"""Work passed on from one session to the next."""

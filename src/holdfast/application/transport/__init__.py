@@ -1,0 +1,1 @@
+"""Workflows on their way from one store to another."""

@@ -1,0 +1,1 @@
+"""States at any point, and whether the events explain them."""
