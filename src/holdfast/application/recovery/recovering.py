@@ -256,7 +256,7 @@ class Recovery:
         """Say that nothing verifies, and what remains."""
         head = self._kit.store.head(way.workflow_id)
         checkpoints = (
-            f"none of {len(way.passed_over)} checkpoints verifies ({len(way.damage)} damaged pieces)"
+            f"none of {len(way.passed_over)} checkpoints verifies (damaged pieces: {len(way.damage)})"
             if way.newest
             else f"all {head.sequence} checkpoints were removed"
         )
@@ -381,8 +381,8 @@ def _warn(account: _Account, way: Way, replayed: Replayed) -> None:
     account.warnings += way.notes
     if way.passed_over and way.found:
         account.warnings.append(
-            f"checkpoint {way.found.entry.sequence} stands in for {_some(way.passed_over)}: what only their "
-            "states held is lost, unless the damaged bytes can be put back. See `holdfast quarantine list`."
+            f"checkpoint {way.found.entry.sequence} stands in for {_some(way.passed_over)}: what was held "
+            "by those alone is lost, unless the damaged bytes are put back. See `holdfast quarantine list`."
         )
     if replayed.skipped:
         skipped = _some([f"{event.seq} ({event.type}: {event.reason})" for event in replayed.skipped])

@@ -357,7 +357,7 @@ class Resumption:
 
 def _nothing_valid(asked: Found, way: Way) -> NoValidCheckpointError:
     return NoValidCheckpointError(
-        f"neither the checkpoint nor one before it verifies ({len(way.damage)} damaged pieces)",
+        f"neither the checkpoint nor one before it verifies (damaged pieces: {len(way.damage)})",
         place=str(asked),
         hint="See `holdfast quarantine list`; restore the files from a backup and release them.",
     )

@@ -50,7 +50,7 @@ class Way:
         """Say why there is nothing to go on with."""
         if mode is RecoveryMode.POINT_IN_TIME or self.newest is None:
             return ()
-        earlier = "earlier points are reached by point_in_time or a fork"
+        earlier = "earlier points are reached by point_in_time (`recover --to N`) or a fork"
         if has_ended(self.newest):
             return (f"the workflow ended with checkpoint {self.newest.sequence}; {earlier}",)
         if self.fields.get("resumable") is False:
