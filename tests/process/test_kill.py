@@ -55,7 +55,7 @@ def test_death_at_any_operation_is_survived_and_never_seen_by_a_reader(
     """Also between any two writes of the applier: commits, keyframes, prunes, settling, closing."""
     operations = run("children", "count", folder=str(fast_folder))
     first = 1 if moment == "before" else 4
-    kill_at = list(range(first, operations + 1, 1 if campaign else 29))
+    kill_at = list(range(first, operations + 1, 1 if campaign else 41))
     result = run("children", "enumerated", moment=moment, kill_at=kill_at, folder=str(fast_folder))
     counts = {name: result[name] for name in ("kills", "acknowledged", "reads")}
     keep("kill", f"{moment} an operation", {**counts, "operations": operations}, result["violations"])
