@@ -41,9 +41,9 @@ test: $(READY)  ## Everything a change must pass: lint, types, walls, tests, cov
 counted: $(READY)
 	$(BIN)/python -m pytest -q --numprocesses=2 --dist=worksteal --part=counted --cov --cov-report=term
 
-# Crashes, kills, faults, sweeps and tests of the whole. They wait for children and disks: three share two cores.
+# Crashes, kills, faults, sweeps and tests of the whole.
 uncounted: $(READY)
-	$(BIN)/python -m pytest -q --numprocesses=3 --dist=worksteal --part=uncounted
+	$(BIN)/python -m pytest -q --numprocesses=2 --dist=worksteal --part=uncounted
 
 lint: $(READY)
 	$(BIN)/ruff check --quiet .

@@ -80,6 +80,7 @@ def test_random_bytes_give_plain_data_or_are_refused(name: str, data: bytes) -> 
     codec(name).encode(plain)
 
 
+@pytest.mark.sweep
 @given(plain_trees)
 def test_deep_cbor_has_the_bytes_of_the_library(plain: Any) -> None:
     deep = codec("cbor").encode([nested(300), plain])

@@ -80,6 +80,7 @@ def _bombs() -> dict[str, bytes]:
     }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", ["zstd", "zstd without its size", "gzip"])
 def test_a_bomb_costs_no_more_than_was_declared(kind: str) -> None:
     bomb = _bombs()[kind]

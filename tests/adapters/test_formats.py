@@ -18,6 +18,7 @@ EVERY_WAY = [
 ]
 
 
+@pytest.mark.sweep
 @given(plain_trees)
 def test_any_formats_read_what_any_other_wrote(plain: Any) -> None:
     reader = Formats()

@@ -20,16 +20,19 @@ TYPES = registry()
 PACKER = OrmsgpackPacker(TYPES)
 
 
+@pytest.mark.sweep
 @given(values)
 def test_every_value_comes_back_as_it_was(value: Any) -> None:
     assert fingerprint(TYPES.revive(PACKER.unpack(PACKER.pack(value)))) == fingerprint(value)
 
 
+@pytest.mark.sweep
 @given(values)
 def test_the_fast_way_gives_the_bytes_of_the_exact_way(value: Any) -> None:
     assert PACKER.pack(value) == msgpack.pack(to_plain(value, TYPES))
 
 
+@pytest.mark.sweep
 @given(values)
 def test_a_plain_tree_is_packed_as_it_is(value: Any) -> None:
     data = PACKER.pack(value)

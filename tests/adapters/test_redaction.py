@@ -24,6 +24,7 @@ pieces = st.sampled_from([canary.text for canary in CANARIES]) | st.text(max_siz
 RE2, RE = engine("re2")(EXPRESSION), engine("re")(EXPRESSION)
 
 
+@pytest.mark.sweep
 @settings(max_examples=100, deadline=None)
 @given(st.lists(pieces, max_size=6).map("".join))
 def test_the_engines_find_the_same_at_the_same_places(text: str) -> None:

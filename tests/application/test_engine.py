@@ -55,6 +55,7 @@ def test_pruning_that_removes_nothing_writes_nothing() -> None:
     assert store.calls["commit"] == store.calls["remove"] == store.calls["put_keyframe"] == 0
 
 
+@pytest.mark.sweep
 def test_a_forked_child_starts_with_locks_queue_and_memory_of_its_own() -> None:
     program = (
         "import os, sys\n"

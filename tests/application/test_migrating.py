@@ -354,6 +354,7 @@ NOVEL = st.text(min_size=1).map(lambda text: f"x-{text}")
 EXTRA = st.dictionaries(NOVEL, st.integers() | st.text() | st.none())
 
 
+@pytest.mark.sweep
 @given(around=EXTRA, in_header=EXTRA, state=EXTRA)
 def test_whatever_a_file_holds_beside_what_is_known_survives(
     around: dict[str, Any], in_header: dict[str, Any], state: dict[str, Any]

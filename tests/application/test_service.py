@@ -69,6 +69,7 @@ def test_a_plain_mapping_is_taken_as_the_context() -> None:
         assert service.restore_checkpoint("W@1").context == {"a": 1}
 
 
+@pytest.mark.sweep
 def test_every_checkpoint_of_a_long_history_is_restored_exactly() -> None:
     with make_service() as service:
         state: dict[str, Any] = {"messages": [], "count": 0, "note": ""}

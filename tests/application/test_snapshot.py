@@ -347,6 +347,7 @@ def test_revived_states_equal_what_was_taken() -> None:
     assert fingerprint(TYPES.revive(take(state, PACKER).plain(PACKER))) == fingerprint(state)
 
 
+@pytest.mark.sweep
 @settings(max_examples=5)
 @given(st.integers(1, 5))
 def test_a_state_that_another_thread_changes_gives_one_snapshot(steps: int) -> None:

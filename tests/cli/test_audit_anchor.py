@@ -100,6 +100,7 @@ def test_a_head_that_is_not_ours_is_not_gone_on_from(run: Run, signed: tuple[Pat
     assert run("audit", "anchor", "--store", store).exit_code == Exit.NOT_VERIFIED
 
 
+@pytest.mark.sweep
 def test_a_witness_is_asked_by_files(run: Run, signed: tuple[Path, str], witness, monkeypatch):
     store, key = signed
     for _ in range(2):

@@ -177,6 +177,7 @@ DAMAGED = {"quarantine drop", "quarantine release", "quarantine show"}
 
 
 # A group prints nothing itself, and a witness has no store.
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", sorted(COMMANDS.keys() - GROUPS - ENCRYPTED - DAMAGED - {"audit witness"}))
 def test_every_command_speaks_json(run: Run, store: Path, name):
     # Only `copy` has two stores, and takes them as arguments.

@@ -124,6 +124,7 @@ def test_developers_see_the_stack(run: Run, monkeypatch):
         run("version")
 
 
+@pytest.mark.sweep
 def test_a_closed_pipe_ends_quietly(store: Path):
     reading, writing = os.pipe()
     os.close(reading)
@@ -135,6 +136,7 @@ def test_a_closed_pipe_ends_quietly(store: Path):
     assert (process.returncode, err) == (Exit.PIPE_CLOSED, b"")
 
 
+@pytest.mark.sweep
 def test_letters_that_a_terminal_cannot_show_are_spelled_out(store: Path):
     env = {**os.environ, "PYTHONIOENCODING": "latin-1"}
     args = ("show", "WF-1@2", "--state=/messages/1", "--store", str(store))
@@ -159,6 +161,7 @@ def test_signals_end_a_demo_with_their_code_and_its_folder_is_gone(tmp_path: Pat
     assert list(tmp_path.glob("holdfast-demo-*")) == []
 
 
+@pytest.mark.sweep
 def test_a_full_disk_under_our_output_is_told(store: Path):
     with open("/dev/full", "wb") as full:
         args = ("list", "--store", str(store))
@@ -168,6 +171,7 @@ def test_a_full_disk_under_our_output_is_told(store: Path):
     assert err.startswith(b"error: the operating system refused (No space left on device)")
 
 
+@pytest.mark.sweep
 def test_closed_streams_are_no_failure(store: Path):
     program = f"{sys.executable} -m holdfast --store '{store}'"
     for call, leave in (("list >&- 2>&-", 0), ("prune --keep-last 2 --keep-days 0 <&-", Exit.REFUSED)):

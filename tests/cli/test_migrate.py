@@ -168,6 +168,7 @@ def kill(fields):
 """
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", ["file", "sqlite"])
 def test_what_was_killed_half_way_is_finished_by_the_next_call(run: Run, store: Path, kind: str):
     place = store if kind == "file" else f"sqlite:{store.with_name('store.db')}"

@@ -123,6 +123,7 @@ def test_what_is_damaged_is_set_aside_if_asked_and_what_hangs_on_it_is_not(run: 
     assert len(again["quarantined"]) == 1 and again["not_set_aside"] == []
 
 
+@pytest.mark.sweep
 def test_a_damaged_keyframe_is_rebuilt_if_asked_and_then_all_is_well(run: Run, tmp_path: Path):
     place = tmp_path / "grown"
     with bootstrap.open(str(place), retain=False, background=False) as service:

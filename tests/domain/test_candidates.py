@@ -37,6 +37,7 @@ pieces = (
 )
 
 
+@pytest.mark.sweep
 @settings(max_examples=200, deadline=None)
 @given(st.lists(pieces, max_size=7).map("".join))
 def test_the_same_is_found_as_everywhere(text: str) -> None:

@@ -94,6 +94,7 @@ def test_a_torn_line_is_found(event, data):
         decode_event(line[:length], GENESIS)
 
 
+@pytest.mark.sweep
 @given(st.lists(EVENTS, min_size=2, max_size=6), st.data())
 def test_a_missing_or_exchanged_event_breaks_the_chain(events, data):
     lines, previous = [], GENESIS

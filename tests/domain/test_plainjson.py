@@ -134,6 +134,7 @@ def test_spaces_are_allowed_however_deep() -> None:
     assert depth_of(loads(b"[ " * 2_000 + b"1 , 2" + b" ]" * 2_000)) == 2_000
 
 
+@pytest.mark.sweep
 @given(st.recursive(plain_trees, lambda inner: st.lists(inner, max_size=2), max_leaves=3))
 def test_the_slow_reader_agrees_with_the_fast_one(plain: Any) -> None:
     data = b"[" * 1_500 + dumps(plain) + b"]" * 1_500

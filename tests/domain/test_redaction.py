@@ -55,6 +55,7 @@ POSITIONS: dict[str, Callable[[str], str]] = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("position", POSITIONS)
 def test_every_kind_is_found_in_every_position_by_both_engines(position: str) -> None:
     for canary in CANARIES:
@@ -310,6 +311,7 @@ fragments = (
 mixtures = st.lists(fragments, max_size=8).map("".join)
 
 
+@pytest.mark.sweep
 @settings(max_examples=200, deadline=None)
 @given(mixtures)
 @example(TOKENS[0].secret + CANARIES[30].secret)
@@ -339,6 +341,7 @@ def test_what_is_no_secret_stays_as_it_was(text: str) -> None:
 names = st.sampled_from(["password", "token", "a", "v", "note"])
 
 
+@pytest.mark.sweep
 @settings(deadline=None)
 @given(
     st.recursive(

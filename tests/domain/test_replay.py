@@ -123,6 +123,7 @@ def test_the_outcome_is_that_of_one_reducer_after_the_other(
     assert (plain(state), plain(events)) == before
 
 
+@pytest.mark.sweep
 @given(STATES, EVENTS, EVENTS)
 def test_what_was_answered_once_is_never_changed_by_replaying_more(
     state: dict[str, Any], events: list[Event], more: list[Event]
@@ -133,6 +134,7 @@ def test_what_was_answered_once_is_never_changed_by_replaying_more(
     assert plain(first.fields) == kept
 
 
+@pytest.mark.sweep
 @given(STATES, EVENTS)
 def test_replaying_in_two_parts_is_replaying_at_once(state: dict[str, Any], events: list[Event]) -> None:
     at_once = replay(state, events, OURS)

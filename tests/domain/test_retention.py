@@ -157,12 +157,14 @@ def test_a_negative_policy_is_refused(name):
         RetentionPolicy(**{name: -1})
 
 
+@pytest.mark.sweep
 @given(workflows(), POLICIES)
 def test_keep_and_remove_share_out_the_living(workflow, policy):
     selection = workflow.select(policy)
     assert sorted(selection.keep + selection.remove) == workflow.living
 
 
+@pytest.mark.sweep
 @given(workflows(), POLICIES)
 def test_two_stay_and_do_not_hang_on_one_keyframe(workflow, policy):
     keep = workflow.select(policy).keep
@@ -172,12 +174,14 @@ def test_two_stay_and_do_not_hang_on_one_keyframe(workflow, policy):
         assert any(sequence < workflow.keyframe_sequences[-1] for sequence in keep)
 
 
+@pytest.mark.sweep
 @given(workflows(), POLICIES)
 def test_pinned_ones_stay(workflow, policy):
     keep = workflow.select(policy).keep
     assert {entry.sequence for entry in workflow.entries if entry.pinned} <= set(keep)
 
 
+@pytest.mark.sweep
 @given(workflows(), POLICIES)
 def test_selecting_again_removes_nothing_more(workflow, policy):
     keep = workflow.select(policy).keep
@@ -186,6 +190,7 @@ def test_selecting_again_removes_nothing_more(workflow, policy):
     assert later.removal(keep) == Removal(sequences=())
 
 
+@pytest.mark.sweep
 @given(workflows(), POLICIES)
 def test_everything_a_kept_checkpoint_needs_survives(workflow, policy):
     keep = workflow.select(policy).keep
@@ -197,6 +202,7 @@ def test_everything_a_kept_checkpoint_needs_survives(workflow, policy):
         assert not before & set(gone.groups)
 
 
+@pytest.mark.sweep
 @given(workflows(), POLICIES)
 def test_the_newest_survives_the_loss_of_its_keyframe(workflow, policy):
     keep = workflow.select(policy).keep
@@ -219,6 +225,7 @@ def test_no_blob_that_something_left_refers_to_goes(workflow, policy):
     assert set(gone.blobs) == going - staying
 
 
+@pytest.mark.sweep
 @given(workflows(), POLICIES)
 def test_the_events_of_every_kept_checkpoint_stay_and_so_does_its_own(workflow, policy):
     keep = workflow.select(policy).keep

@@ -94,6 +94,7 @@ def test_names_of_the_user_count_beside_values_too() -> None:
     assert tree["auth"] == ["a", "b"]
 
 
+@pytest.mark.sweep
 def test_many_names_are_remembered_and_forgotten() -> None:
     pairs = [[f"name {number}", "x"] for number in range(5_000)]
     assert hidden({"h": [*pairs, ["password", SECRET]]})["h"][:5_000] == pairs
@@ -209,6 +210,7 @@ def test_hidden_changes_make_of_the_hidden_state_the_next_hidden_state(pair: tup
     assert PACKER.pack_plain(stored) == PACKER.pack_plain(hidden(new))
 
 
+@pytest.mark.sweep
 @settings(max_examples=150, deadline=None)
 @given(states)
 def test_what_was_hidden_beside_names_is_hidden_once_and_for_all(state: Any) -> None:

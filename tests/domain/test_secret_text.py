@@ -97,6 +97,7 @@ def test_long_base64_and_base64_of_other_things_are_left_alone() -> None:
     assert is_placeholder(TEXT.hide(unpadded + "\n"))
 
 
+@pytest.mark.sweep
 def test_a_text_that_matches_nothing_has_no_beginning_that_does() -> None:
     for canary in TOKENS:
         matched = [not TEXT.is_clean(canary.text[:cut]) for cut in range(0, len(canary.text), 5)]

@@ -137,6 +137,7 @@ def test_any_text_is_a_path_or_a_told_error(text):
         assert parse_tile_path(text).path == text
 
 
+@pytest.mark.sweep
 @given(st.lists(SIZES.filter(lambda size: size < 4000), min_size=1, max_size=5))
 @example([255, 256, 257, 1024])
 def test_a_tree_that_grows_writes_exactly_the_tiles_that_changed(sizes):

@@ -63,6 +63,7 @@ def test_what_is_written_is_read_alike(entry: AuditEntry) -> None:
         assert trail.read_fields(line) == exactly(line)
 
 
+@pytest.mark.sweep
 @given(entries(plain_names).filter(lambda entry: entry.type == "NOTED"))
 def test_a_plain_line_takes_the_short_way(entry: AuditEntry) -> None:
     is_plain = all(type(fact) is not str or fact.isascii() for fact in entry.facts.values())

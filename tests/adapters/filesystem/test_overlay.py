@@ -29,6 +29,7 @@ def operations():
     return st.lists(st.one_of(write, whole, st.just(Operation(Kind.UNLINK, "a/f"))), min_size=1, max_size=6)
 
 
+@pytest.mark.sweep
 @settings(max_examples=150)
 @given(operations(), st.integers(0, 6), st.integers(0, 25), st.none() | st.integers(0, 25))
 def test_laid_over_equals_applied(tmp_path_factory, listed, applied, offset, length):

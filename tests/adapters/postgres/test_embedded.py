@@ -47,6 +47,7 @@ def runs(user):
     return user._is_running()
 
 
+@pytest.mark.sweep
 def test_a_new_folder_becomes_a_durable_server_that_only_its_owner_reaches():
     user = EmbeddedServer(str(server.new_folder() / "not" / "yet" / "there"))
     user.enter(create=True)
@@ -120,6 +121,7 @@ def test_closing_while_a_commit_waits_leaves_no_server_behind(folder):
     assert not runs(EmbeddedServer(str(folder))) and own._users is None
 
 
+@pytest.mark.sweep
 def test_a_process_that_ends_without_a_word_has_left(folder):
     program = """if True:
         import sys
@@ -198,6 +200,7 @@ def test_the_mark_of_a_dead_server_whose_number_is_taken_does_not_stop_the_next(
     user.leave()
 
 
+@pytest.mark.sweep
 def test_a_folder_that_was_half_made_is_made_anew(monkeypatch):
     folder = server.new_folder()
     (folder / "data.new").mkdir()

@@ -68,6 +68,7 @@ TestServiceOnWriteAheadLog = make_machine(LoggedBench).TestCase
 TestServiceOnWriteAheadLog.settings = SMALL
 
 
+@pytest.mark.sweep
 def test_a_reader_that_repeats_a_record_goes_red(monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control: instead of the newest record the one before is read."""
     records = Reading.records

@@ -113,6 +113,7 @@ def resum(folder: Path) -> None:
 FOR_PEOPLE = ("README.txt", "merkle_roots.json", "vkeys")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", ["whole", "one"])
 def test_sums_made_anew_help_nobody(kind: str, desk: Desk, exports: Path, tmp_path: Path) -> None:
     folder = tmp_path / "export"

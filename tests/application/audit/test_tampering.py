@@ -119,6 +119,7 @@ def test_every_flipped_bit_of_an_entry_is_found_at_its_place(vandal: Vandal, cam
             assert report.first_fault is not None and report.first_fault.index == index, (index, bit)
 
 
+@pytest.mark.sweep
 def test_every_flipped_bit_of_a_payload_is_found_at_its_entry(vandal: Vandal, campaign: bool) -> None:
     for index, record in enumerate(vandal.records):
         for bit in bits(record.payload, every=campaign):

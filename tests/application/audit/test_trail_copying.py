@@ -312,6 +312,7 @@ class Busy(FailingStore):
         return super().commit(commits)
 
 
+@pytest.mark.sweep
 def test_what_is_erased_while_a_copy_is_under_way_stays_erased(source: Desk, tmp_path: Path) -> None:
     target = Busy(MemoryStore())
     TrailCopier(source.store, target.store).copy()

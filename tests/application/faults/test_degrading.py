@@ -450,6 +450,7 @@ ACTIONS = st.lists(
 )
 
 
+@pytest.mark.sweep
 @given(ACTIONS)
 def test_whatever_happens_nothing_that_was_acknowledged_is_lost_and_all_is_in_order(actions):
     kit = gated_kit(memory_bytes=30_000)

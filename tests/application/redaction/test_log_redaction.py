@@ -38,6 +38,7 @@ def log() -> Any:
     return logger, handler
 
 
+@pytest.mark.sweep
 def test_messages_and_arguments_lose_their_secrets(log: Any) -> None:
     logger, handler = log
     for canary in CANARIES:

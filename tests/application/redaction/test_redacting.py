@@ -185,6 +185,7 @@ def test_the_values_of_people_are_sealed_without_their_secrets_and_say_so() -> N
     assert people.open_personal("gone", "") is None
 
 
+@pytest.mark.sweep
 def test_opening_a_store_and_reading_it_does_not_wait_for_patterns() -> None:
     program = (
         "import sys, holdfast; service = holdfast.open('memory:', audit=True); service.load_latest('w');"

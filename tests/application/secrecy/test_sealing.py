@@ -277,6 +277,7 @@ def replace_keyframe(store, data, workflow_id="W"):
     replace_record(store, 1, first, workflow_id)
 
 
+@pytest.mark.sweep
 def test_a_keyframe_that_is_anothers_changed_cut_or_in_the_clear_is_refused():
     store = encrypted_store()
     fill(store)

@@ -82,6 +82,7 @@ TREES = st.recursive(
 STATES = st.dictionaries(st.sampled_from(["f", "g"]), TREES, max_size=2)
 
 
+@pytest.mark.sweep
 @given(STATES, STATES, STATES)
 def test_something_is_told_just_if_the_events_and_the_store_differ(
     before: Any, replayed: Any, stored: Any
@@ -97,6 +98,7 @@ def test_something_is_told_just_if_the_events_and_the_store_differ(
     assert (before, replayed, stored) == kept
 
 
+@pytest.mark.sweep
 @given(STATES, STATES)
 def test_without_events_every_change_is_the_callers(before: Any, stored: Any) -> None:
     assert {one.kind for one in explain(before, before, stored, PACKER)} <= {UNEXPLAINED}

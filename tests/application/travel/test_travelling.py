@@ -291,6 +291,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.sweep
 @given(STEPS)
 def test_every_point_is_what_the_reducers_make_of_the_journal(
     steps: list[tuple[str, dict[str, Any]]],
