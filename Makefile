@@ -34,7 +34,7 @@ $(READY): pyproject.toml
 
 # Lint is done by one core; the other begins with the tests meanwhile.
 test: $(READY)  ## Everything a change must pass: lint, types, walls, tests, coverage, no unlisted skips.
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint counted
+	@$(MAKE) --no-print-directory --jobs=2 lint counted
 	@$(MAKE) --no-print-directory uncounted
 
 # Tests of modules, counting the lines they reach.
