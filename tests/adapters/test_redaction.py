@@ -115,3 +115,12 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
 def test_patterns_are_compiled_once_in_a_process() -> None:
     assert engine("re2")(EXPRESSION) is RE2
     assert engine("re")(EXPRESSION) is RE
+
+
+def test_a_forked_child_searches_with_patterns_of_its_own() -> None:
+    before = redaction._compile_re2(EXPRESSION)
+    redaction._forget()
+    after = redaction._compile_re2(EXPRESSION)
+    assert isinstance(before, redaction._Re2Scanner) and isinstance(after, redaction._Re2Scanner)
+    for name in ("_quick", "_exact"):
+        assert getattr(after, name)._regexp is not getattr(before, name)._regexp

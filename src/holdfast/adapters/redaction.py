@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Iterator
 from functools import lru_cache
@@ -96,6 +97,9 @@ def _forget() -> None:
     """Compile anew in a forked child: re2 searches without the interpreter's lock, with locks of its own."""
     _compile_re2.cache_clear()
     _compile_re.cache_clear()
+    # It remembers what it compiled by itself, and would hand out the very locks that nobody lets go of here.
+    if (re2 := sys.modules.get("re2")) is not None:
+        re2.purge()
 
 
 if hasattr(os, "register_at_fork"):
