@@ -113,3 +113,12 @@ def test_a_point_is_no_checkpoint(store: Store, name: str) -> None:
 def test_a_checkpoint_is_no_point(service: CheckpointService, store: Store) -> None:
     assert as_point("W@3") is None and as_point("W") is None
     assert as_point(resolve(store, "W@3").id) is None
+
+
+def test_what_was_told_before_it_was_durable_is_known_by_its_uuid() -> None:
+    service = make_service()
+    made = service.create_checkpoint("W", {"n": 1})
+    told = replace(made, durable=False, checksum="sha256:another")
+    assert resolve(service._engine.kit.store, told).entry.uuid == made.uuid
+    with pytest.raises(CheckpointNotFoundError):
+        resolve(service._engine.kit.store, replace(told, uuid="another"))

@@ -112,7 +112,13 @@ def _numbered(store: Store, workflow_id: str, sequence: int) -> Found:
 
 
 def _same(found: Found, wanted: CheckpointID) -> Found:
-    if wanted.checksum and wanted.checksum != found.entry.checksum:
+    # What was not durable when it was told may have been written after an event that overtook it.
+    is_other = (
+        wanted.checksum and wanted.checksum != found.entry.checksum
+        if wanted.durable or not wanted.uuid
+        else wanted.uuid != found.entry.uuid
+    )
+    if is_other:
         raise CheckpointNotFoundError(
             "this store holds another checkpoint of that name",
             place=str(wanted),
