@@ -276,6 +276,8 @@ def test_an_app_of_the_configuration_can_be_left_out(
 ) -> None:
     (tmp_path / "holdfast.toml").write_text(f'app = "{program}"\n')
     assert "nothing was resumed" in run("--store", place.url, "recover", "W", "--no-resume").err
+    both = run("--store", place.url, "recover", "W", "--no-resume", "--handler", "go_on")
+    assert both.exit_code == Exit.USAGE
 
 
 def test_retries_that_are_used_up_can_be_passed_over(run: Run, place: Place, program: str) -> None:

@@ -16,6 +16,7 @@ from holdfast.domain.errors import CheckpointNotFoundError
 if TYPE_CHECKING:
     from holdfast.application.app import App
     from holdfast.application.recovery.incomplete import Incomplete
+    from holdfast.application.service import CheckpointService
     from holdfast.domain.record import Lease
     from holdfast.domain.recovery import RecoveryResult
     from holdfast.domain.recovery_plan import RecoveryPlan
@@ -72,34 +73,38 @@ def command(
       holdfast recover WF-2026-001
     """
     if workflow is None:
-        _refuse_alone(mode, target, app, handler, no_resume, skip_validation, take_over, fresh, reason)
+        flags = (no_resume, skip_validation, take_over, checkpoint is not None, fresh)
+        _refuse_alone(mode, target, app, handler, reason, *flags)
         _list_incomplete(call)
         return
     chosen = _mode(mode, target)
     _check_there(call, workflow, fresh=fresh)
-    program = None if no_resume else _app(app, handler)
+    program = _app(app, handler, no_resume=no_resume)
     on_no_valid = "fresh" if fresh else None
+    where = (workflow, chosen, target)
     if plan_only:
         with looking(call, app=program, on_no_valid=on_no_valid) as service:
-            plan = service.plan_recovery(workflow, chosen, target)
-        _print_plan(call.output, _with_handler(plan, program, handler), has_app=program is not None)
+            plan = _with_handler(service.plan_recovery(*where), program, handler)
+        _print_plan(call.output, plan, has_app=program is not None)
         return
     with writing(call, app=program, on_no_valid=on_no_valid) as service:
-        if take_over and (lease := service.lease_of(workflow)) is not None:
-            service.release_lease(lease)
+        if take_over:
+            _end_lease(service, workflow)
         if program is None:
-            result = service.recover_workflow(workflow, chosen, target, reason=reason, checkpoint=checkpoint)
+            result = service.recover_workflow(*where, reason=reason, checkpoint=checkpoint)
         else:
             result = service.resume_workflow(
-                workflow,
-                chosen,
-                target,
-                override_handler=handler,
-                reason=reason,
-                skip_validation=skip_validation,
+                *where, override_handler=handler, reason=reason, skip_validation=skip_validation
             )
     _print(call.output, result, is_resumed=program is not None)
     _leave(result)
+
+
+def _end_lease(service: CheckpointService, workflow: str) -> None:
+    """Give up the lease of whoever has a workflow: that one cannot write any more."""
+    lease = service.lease_of(workflow)
+    if lease is not None:
+        service.release_lease(lease)
 
 
 def _refuse_alone(*given: object) -> None:
@@ -131,8 +136,12 @@ def _check_there(call: Call, workflow: str, *, fresh: bool) -> None:
                 raise
 
 
-def _app(text: str | None, handler: str | None) -> App | None:
-    """Load the program that a flag or the configuration names."""
+def _app(text: str | None, handler: str | None, *, no_resume: bool) -> App | None:
+    """Load the program that a flag or the configuration names, unless nothing is to be resumed."""
+    if no_resume:
+        if text or handler:
+            raise click.UsageError("--no-resume and --app or --handler do not go together")
+        return None
     from holdfast.cli.app_loading import load_app
     from holdfast.config import Config
 
