@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,16 @@ import pytest
 
 from holdfast.adapters.memory import MemoryStore
 from holdfast.application.app import App
+from holdfast.application.recovery.claiming import Claim, Claims
 from holdfast.application.recovery.owners import own_name
 from holdfast.application.recovery.recovering import RECOVERED_EVENT
 from holdfast.application.service import CheckpointService
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.checkpoint import CheckpointType
 from holdfast.domain.errors import (
+    CheckpointConflictError,
     CheckpointCorruptError,
+    CheckpointError,
     CheckpointNotFoundError,
     CheckpointRecoveryError,
     InvalidStateError,
@@ -25,7 +29,7 @@ from holdfast.domain.errors import (
     NoValidCheckpointError,
 )
 from holdfast.domain.plain import TypeRegistry
-from holdfast.domain.recovery import RecoveryMode
+from holdfast.domain.recovery import RecoveryMode, RecoveryResult
 from holdfast.domain.state import WorkflowState
 from tests.application.services import make_service
 from tests.process.conftest import fast_folder as fast_folder
@@ -195,10 +199,11 @@ def test_nobody_waits_for_a_recovery_whose_process_died(service: CheckpointServi
     assert service.lease_of("W") is None
 
 
-def test_of_two_recoveries_at_once_one_wins(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def at_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> list[RecoveryResult | CheckpointError]:
+    """Recover a workflow while another service is in the middle of that; answer how the two ended."""
     with place.open() as first, place.open() as second:
         fill(first, 3)
-        inside, outcomes = threading.Event(), list[Any]()
+        inside, outcomes = threading.Event(), list[RecoveryResult | CheckpointError]()
         entered = threading.Barrier(2, timeout=30)
         search = first._engine.recovery._search
         way = search.way
@@ -208,16 +213,37 @@ def test_of_two_recoveries_at_once_one_wins(place: Place, monkeypatch: pytest.Mo
             entered.wait()
             return way(*args)
 
+        def recover(service: CheckpointService) -> None:
+            try:
+                outcomes.append(service.recover_workflow("W"))
+            except CheckpointError as problem:
+                outcomes.append(problem)
+
         monkeypatch.setattr(search, "way", held_up)
-        thread = threading.Thread(target=lambda: outcomes.append(first.recover_workflow("W")))
+        thread = threading.Thread(target=recover, args=(first,))
         thread.start()
         assert inside.wait(30)
-        with pytest.raises(LeaseHeldError):
-            second.recover_workflow("W")
+        recover(second)
         entered.wait()
         thread.join(30)
-        assert outcomes[0].success
-        assert second.recover_workflow("W").success
+        assert second.recover_workflow("W").success, "afterwards the workflow is free"
+    return outcomes
+
+
+def test_of_two_recoveries_at_once_one_wins(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    second, first = at_once(place, monkeypatch)
+    assert isinstance(second, LeaseHeldError)
+    assert isinstance(first, RecoveryResult) and first.success
+
+
+def test_without_the_claim_the_second_would_break_into_the_first(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The negative control: what is left then is that two commits cannot both be the next."""
+    monkeypatch.setattr(Claims, "alone", lambda self, workflow_id: nullcontext(Claim(workflow_id)))
+    second, first = at_once(place, monkeypatch)
+    assert isinstance(second, RecoveryResult) and second.success
+    assert isinstance(first, CheckpointConflictError)
 
 
 def test_a_damaged_checkpoint_is_set_aside_and_the_newest_good_one_is_used(place: Place) -> None:
