@@ -68,9 +68,10 @@ campaign: .venv/.campaign
 	$(BIN)/python -m pytest --campaign --campaign-minutes=$(CAMPAIGN_MINUTES) -q \
 	  --numprocesses=2 --dist=loadscope -o faulthandler_timeout=1800
 
-# Cuts the power under a real file system on a virtual device, which only root may set up.
+# Cuts the power under a real file system on a virtual device, which only root may set up. Its mounts
+# are its own: a copy of one in another namespace would keep a file system alive that lost its power.
 power-cut: $(READY)
-	$(AS_ROOT) $(BIN)/python -m tests.power.power_cut
+	$(AS_ROOT) unshare --mount $(BIN)/python -m tests.power.power_cut
 
 clean:
 	rm -rf build dist htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage .coverage.*

@@ -517,7 +517,9 @@ def stopped(options: dict[str, Any]) -> dict[str, Any]:
         head = store.head("WF-0")
         os.kill(child.pid, signal.SIGCONT)
         if options.get("shows_no_token"):
-            child.read_line()
+            # Lines of before the stop may still wait in the pipe: only the store tells that it went on.
+            while store.head("WF-0") == head:
+                child.read_line()
             child.stop()
         _finish(told, [child])
         if not any(line.startswith("lost") for line in child.lines):
