@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from holdfast.config import Config
     from holdfast.domain.checkpoint import CheckpointMeta, CheckpointStatus, CheckpointType
     from holdfast.domain.errors import (
+        AgentFailedError,
         CheckpointConflictError,
         CheckpointCorruptError,
         CheckpointError,
@@ -38,8 +39,15 @@ if TYPE_CHECKING:
     from holdfast.domain.recovery import RecoveryMode, RecoveryResult
     from holdfast.domain.retention import RetentionPolicy
     from holdfast.domain.state import WorkflowState
+    from holdfast.execution.context import Context
+    from holdfast.execution.options import RunOptions
+    from holdfast.execution.outcome import RunResult
+    from holdfast.execution.plan import Retry
+    from holdfast.execution.triggers import Triggers
+    from holdfast.execution.workflow import Workflow
 
 __all__ = [
+    "AgentFailedError",
     "App",
     "AsyncCheckpointService",
     "CheckpointConflictError",
@@ -54,6 +62,7 @@ __all__ = [
     "CheckpointType",
     "CheckpointWriteError",
     "Config",
+    "Context",
     "ContextWatch",
     "Erased",
     "Event",
@@ -67,8 +76,13 @@ __all__ = [
     "RecoveryMode",
     "RecoveryResult",
     "RetentionPolicy",
+    "Retry",
+    "RunOptions",
+    "RunResult",
+    "Triggers",
     "TypeRegistry",
     "UnsupportedTypeError",
+    "Workflow",
     "WorkflowState",
     "__version__",
     "correlate",
@@ -89,6 +103,7 @@ _ROOMS = {
     "holdfast.config": ("Config",),
     "holdfast.domain.checkpoint": ("CheckpointMeta", "CheckpointStatus", "CheckpointType"),
     "holdfast.domain.errors": (
+        "AgentFailedError",
         "CheckpointConflictError",
         "CheckpointCorruptError",
         "CheckpointError",
@@ -108,6 +123,12 @@ _ROOMS = {
     "holdfast.domain.recovery": ("RecoveryMode", "RecoveryResult"),
     "holdfast.domain.retention": ("RetentionPolicy",),
     "holdfast.domain.state": ("WorkflowState",),
+    "holdfast.execution.context": ("Context",),
+    "holdfast.execution.options": ("RunOptions",),
+    "holdfast.execution.outcome": ("RunResult",),
+    "holdfast.execution.plan": ("Retry",),
+    "holdfast.execution.triggers": ("Triggers",),
+    "holdfast.execution.workflow": ("Workflow",),
 }
 
 # Hidden from type checkers, who would otherwise believe in any name at all.

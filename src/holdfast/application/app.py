@@ -10,6 +10,7 @@ from holdfast.domain.checkpoint import SCHEMA_VERSION
 from holdfast.domain.migration import Migrate, MigrationRegistry, check_version
 from holdfast.domain.plain import TypeRegistry
 from holdfast.domain.reducers import REDUCERS, Reducer
+from holdfast.domain.run_events import RUN_REDUCERS
 
 _Handler = TypeVar("_Handler", bound=ResumeHandler)
 _Reducer = TypeVar("_Reducer", bound=Reducer)
@@ -37,7 +38,7 @@ class App:
         self.handlers = handlers or HandlerRegistry()
         self.migrations = MigrationRegistry()
         self.types = types
-        self._reducers = dict(REDUCERS)
+        self._reducers = {**REDUCERS, **RUN_REDUCERS}
 
     @property
     def reducers(self) -> Mapping[str, Reducer]:

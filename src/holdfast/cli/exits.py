@@ -16,10 +16,14 @@ class Exit(IntEnum):
     NOT_FOUND = 4
     DIFFERENT = 5
     DIVERGED = 6
+    RUN_FAILED = 7
+    WAITING = 8
+    PAUSED = 9
     NO_STORE = 10
     LOCKED = 11
     NO_KEY = 12
     UNREACHABLE = 13
+    CANCELLED = 14
     CORRUPT = 20
     NOT_VERIFIED = 21
     INCONCLUSIVE = 22
@@ -65,6 +69,12 @@ EXIT_OF_ERROR: Mapping[str, Exit] = {
     "schema_error": Exit.OTHER_FORMAT,
     "unsupported_version": Exit.OTHER_FORMAT,
     "migration_failed": Exit.OTHER_FORMAT,
+    "run_failed": Exit.RUN_FAILED,
+    "invalid_declaration": Exit.USAGE,
+    "graph_changed": Exit.REFUSED,
+    "agent_failed": Exit.RUN_FAILED,
+    "attempt_over": Exit.UNEXPECTED,
+    "effect_unknown": Exit.REFUSED,
     "legal_hold": Exit.REFUSED,
     "key_unavailable": Exit.NO_KEY,
     "invalid_state": Exit.UNEXPECTED,

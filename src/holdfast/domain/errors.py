@@ -30,6 +30,12 @@ CheckpointError
 |-- CheckpointSchemaError
 |   |-- UnsupportedVersionError
 |   `-- MigrationFailedError
+|-- RunError
+|   |-- DeclarationError (also a ValueError)
+|   |-- GraphChangedError
+|   |-- AgentFailedError
+|   |-- AttemptOverError
+|   `-- EffectUnknownError
 |-- LegalHoldError
 |-- KeyUnavailableError
 |-- InvalidStateError
@@ -241,6 +247,42 @@ class MigrationFailedError(CheckpointSchemaError):
     """A migration between two schema versions raised."""
 
     code = "migration_failed"
+
+
+class RunError(CheckpointError):
+    """A workflow could not be run to its end."""
+
+    code = "run_failed"
+
+
+class DeclarationError(RunError, ValueError):
+    """A workflow is declared in a way that cannot be run."""
+
+    code = "invalid_declaration"
+
+
+class GraphChangedError(RunError):
+    """The workflow is not the one that was begun, and the caller asked for the same."""
+
+    code = "graph_changed"
+
+
+class AgentFailedError(RunError):
+    """An agent failed for good."""
+
+    code = "agent_failed"
+
+
+class AttemptOverError(RunError):
+    """An agent went on after its attempt was given up."""
+
+    code = "attempt_over"
+
+
+class EffectUnknownError(RunError):
+    """Whether something outside was changed before a crash is not known, and somebody has to say."""
+
+    code = "effect_unknown"
 
 
 class KeyUnavailableError(CheckpointError):

@@ -1,0 +1,117 @@
+"""Recording several facts of one workflow in one commit, and waiting for that in one's own way."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from holdfast.application.commands import AppendEvent, CheckpointName, CheckpointOptions, State
+from holdfast.application.commit_queue import OnDone, Ticket
+from holdfast.application.recovery.owners import is_dead, own_name
+from holdfast.application.resolve import living, resolve
+from holdfast.domain.audit_type import AuditType
+from holdfast.domain.checkpoint import CheckpointType, has_ended
+from holdfast.domain.ids import CheckpointID
+from holdfast.domain.record import Lease
+from holdfast.domain.recovery import RecoveryMode, RecoveryResult
+from holdfast.domain.state import WorkflowState
+
+#: Changes the fields of a state that a fork begins with.
+Edit = Callable[[dict[str, Any]], dict[str, Any]]
+
+if TYPE_CHECKING:
+    from holdfast.application.engine import Engine
+
+
+class Recording:
+    """Facts that ride on each other's commits. Safe to use from several threads."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.reducers = engine.kit.app.reducers
+
+    def event(self, command: AppendEvent, on_done: OnDone | None = None, *, is_urgent: bool = True) -> Ticket:
+        """Queue an event; what is not urgent goes with the next commit that is."""
+        return self._engine.writer.append(command, on_done, is_urgent=is_urgent)
+
+    def checkpoint(
+        self, workflow_id: str, state: State, options: CheckpointOptions, on_done: OnDone | None = None
+    ) -> Ticket:
+        """Queue a checkpoint; the state is read before this returns."""
+        command = self._engine.checkpoint_command(workflow_id, state, options)
+        return self._engine.writer.create(command, on_done)
+
+    def wait(self, ticket: Ticket) -> Any:
+        """Answer a ticket's result once it is durable."""
+        return self._engine.wait(ticket)
+
+    def exists(self, workflow_id: str) -> bool:
+        """Tell whether anything of a workflow was recorded."""
+        head = self._engine.kit.store.head(workflow_id)
+        return bool(head.sequence or head.event_seq)
+
+    def ended(self, workflow_id: str) -> WorkflowState | None:
+        """Answer the last state of a workflow that has ended; None if it has not."""
+        newest = next(living(self._engine.kit.store, workflow_id), None)
+        if newest is None or not has_ended(newest):
+            return None
+        return self._engine.reader.latest(workflow_id)
+
+    def take(self, workflow_id: str, task: str, ttl_seconds: float) -> Lease:
+        """Take a workflow for this process; the lease of a process of this machine that died is ended.
+
+        Raises:
+            LeaseHeldError: somebody else has it, and may be alive.
+        """
+        store = self._engine.kit.store
+        lease = store.lease(workflow_id)
+        if lease is not None and lease.is_live and is_dead(lease.owner):
+            facts: dict[str, int | str] = {"owner": lease.owner, "token": lease.token}
+            told = self._engine.trail.told(AuditType.LEASE_RELEASED, workflow_id=workflow_id, facts=facts)
+            store.release(lease, told)
+        return self._engine.writer.acquire(
+            workflow_id, own_name(f"{task}-{secrets.token_hex(4)}"), ttl_seconds
+        )
+
+    def renew(self, lease: Lease, ttl_seconds: float) -> Lease:
+        """Give a lease new time."""
+        return self._engine.kit.store.renew(lease, ttl_seconds)
+
+    def give_up(self, lease: Lease) -> None:
+        """Give a workflow up."""
+        self._engine.writer.release(lease)
+
+    def recover(self, workflow_id: str) -> RecoveryResult:
+        """Bring back the newest state of a workflow that is taken."""
+        return self._engine.recovery.recover_workflow(workflow_id, RecoveryMode.LATEST, None)
+
+    def locate(self, name: CheckpointName) -> tuple[str, bool]:
+        """Answer the workflow of a checkpoint, and whether it is the last one of it.
+
+        Raises:
+            CheckpointNotFoundError: there is no such checkpoint.
+        """
+        found = resolve(self._engine.kit.store, name)
+        newest = next(living(self._engine.kit.store, found.workflow_id))
+        return found.workflow_id, newest.sequence == found.entry.sequence
+
+    def fork(self, name: CheckpointName, new_workflow_id: str, edit: Edit) -> CheckpointID:
+        """Begin a new workflow from a checkpoint, with an edited state; answer its newest checkpoint.
+
+        Raises:
+            CheckpointConflictError: there is a workflow of that name.
+        """
+        engine = self._engine
+        engine.wait(engine.writer.create(engine.fork_command(name, new_workflow_id)))
+        state = engine.reader.latest(new_workflow_id)
+        fields = edit(state.to_fields() if state is not None else {})
+        edited = WorkflowState.from_fields(fields)
+        options: CheckpointOptions = {"type": CheckpointType.WORKFLOW_START, "force": True}
+        made: CheckpointID = self.wait(self.checkpoint(new_workflow_id, edited, options))
+        return made
+
+    def now(self) -> datetime:
+        """Tell the time by the service's clock."""
+        return self._engine.kit.clock.now()

@@ -1,0 +1,80 @@
+"""What others ask of a run: a checkpoint, a pause, an end, an answer to a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from holdfast.domain.request import Request, RequestKind
+from holdfast.domain.run_events import REQUEST_SETTLED
+from holdfast.execution.approvals import Approval, answer_fact
+from holdfast.execution.journal import Fact, Save
+from holdfast.execution.outcome import RunStatus
+from holdfast.execution.running import RUN, Runner
+from holdfast.execution.triggers import Moment, Trigger
+
+
+class Asked:
+    """Carries out requests for one run, each once."""
+
+    def __init__(self, runner: Runner, cancel: Callable[[], Any]) -> None:
+        self._runner = runner
+        self._journal = runner.journal
+        self._cancel = cancel
+
+    async def carry_out(self, request: Request) -> bool:
+        """Do what is asked; answers whether that is settled."""
+        if request.id in self._journal.fields.get("metadata", {}).get("settled_requests", ()):
+            return True
+        if request.kind is RequestKind.APPROVAL:
+            return await self._answer(request)
+        if request.kind is RequestKind.CHECKPOINT:
+            if self._runner.watch.due(Moment(Trigger.USER_REQUESTED)):
+                await self._journal.commit_async(_settled(request), Save(str(Trigger.USER_REQUESTED)))
+            return True
+        await self._journal.commit_async(_settled(request))
+        is_pause = request.kind is RequestKind.PAUSE
+        self._runner.stop.set(RunStatus.PAUSED if is_pause else RunStatus.CANCELLED)
+        self._journal.tell("stopping", status=str(self._runner.stop.status), by=request.actor)
+        self._runner.desk.dismiss()
+        if not is_pause:
+            self._cancel()
+        return True
+
+    async def _answer(self, request: Request) -> bool:
+        """Record an answer and bring it to whoever waits; one to a question not asked yet stays."""
+        found = open_question(self._journal.fields, request.data.get("name"), request.data.get("step"))
+        if found is None:
+            return False
+        step_id, name = found
+        data = request.data
+        approval = Approval(bool(data.get("granted")), request.actor or "", request.reason, data.get("value"))
+        await self._journal.commit_async(answer_fact(step_id, name, approval, request.id), _settled(request))
+        self._journal.tell("approval_answered", step_id=step_id, name=name, granted=approval.granted)
+        self._runner.desk.deliver(step_id, name, approval)
+        return True
+
+
+def open_questions(fields: Mapping[str, Any]) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """List step, name and particulars of each approval that is waited for."""
+    return [
+        (step_id, name, asked)
+        for step_id, state in fields.get("agent_states", {}).items()
+        if isinstance(state, Mapping)
+        for name, asked in state.get("approvals", {}).items()
+        if asked.get("status") == "waiting"
+    ]
+
+
+def open_question(fields: Mapping[str, Any], name: Any, step: Any) -> tuple[str, str] | None:
+    """Find the question that an answer is for; the only one there is where nothing else was said."""
+    found = [
+        (step_id, asked)
+        for step_id, asked, _ in open_questions(fields)
+        if name in (None, asked) and step in (None, step_id)
+    ]
+    return found[0] if len(found) == 1 or (found and name is not None and step is not None) else None
+
+
+def _settled(request: Request) -> Fact:
+    return Fact(REQUEST_SETTLED, {"id": request.id, "kind": str(request.kind), "by": request.actor}, RUN)

@@ -1,0 +1,132 @@
+"""Carrying a run out, and recording how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+from holdfast.domain.checkpoint import CheckpointType
+from holdfast.domain.errors import CheckpointError, LeaseLostError
+from holdfast.domain.run_events import RUN_UPDATED
+from holdfast.execution.approvals import Suspended
+from holdfast.execution.asked import Asked, open_questions
+from holdfast.execution.journal import Fact, Save
+from holdfast.execution.outcome import RunResult, RunStatus
+from holdfast.execution.request_watch import watched
+from holdfast.execution.running import RUN, Runner
+from holdfast.execution.signals import heeded
+from holdfast.execution.stopping import Stopped
+
+if TYPE_CHECKING:
+    from holdfast.execution.opening import Claim, Service
+
+_FINAL = frozenset({RunStatus.COMPLETED, RunStatus.CANCELLED})
+
+
+async def carry_out(runner: Runner, service: Service, claim: Claim) -> RunResult:
+    """Walk through the plan, heed what is asked meanwhile, and record the end.
+
+    Raises:
+        CheckpointError: what ended the run, once that is recorded.
+    """
+    began, kept = time.monotonic(), len(runner.results.by_step())
+    walking = asyncio.ensure_future(runner.walk())
+    claim.on_lost = walking.cancel
+    asked = Asked(runner, walking.cancel)
+
+    def on_signal() -> None:
+        runner.stop.set(RunStatus.STOPPED)
+        walking.cancel()
+
+    options = runner.options
+    with heeded(on_signal, enabled=options.handles_signals):
+        async with watched(
+            service.requests, id(service), runner.journal.workflow_id, asked.carry_out, options.poll_seconds
+        ) as watch:
+            runner.look = watch.look
+            status, fault = await _ended(runner, walking, claim)
+    seconds = time.monotonic() - began
+    _conclude(runner, status, seconds)
+    if fault is not None:
+        raise fault
+    return _result(runner, status, kept, seconds)
+
+
+async def _ended(
+    runner: Runner, walking: asyncio.Future[None], claim: Claim
+) -> tuple[RunStatus, BaseException | None]:
+    """Wait for the end, and tell how it came."""
+    try:
+        await walking
+        return RunStatus.COMPLETED, None
+    except Stopped as stop:
+        return stop.status, None
+    except Suspended:
+        return runner.stop.status or RunStatus.WAITING, None
+    except asyncio.CancelledError as cancelled:
+        if claim.is_lost:
+            raise LeaseLostError(
+                "somebody else runs the workflow now, and nothing more was done here",
+                place=runner.journal.workflow_id,
+                hint="Wait for its outcome.",
+            ) from None
+        if runner.stop.status is not None:
+            return runner.stop.status, None
+        walking.cancel()
+        return RunStatus.STOPPED, cancelled
+    except LeaseLostError:
+        raise
+    except Exception as problem:
+        return RunStatus.FAILED, problem
+
+
+def _conclude(runner: Runner, status: RunStatus, seconds: float) -> None:
+    """Record how the run ended: with a last checkpoint, after which only an ended one cannot be resumed."""
+    journal = runner.journal
+    fields = journal.fields
+    metadata = {**fields.get("metadata", {}), "adaptive": runner.watch.learnt()}
+    update: dict[str, Any] = {"status": str(status), "resumable": status not in _FINAL}
+    if status is RunStatus.COMPLETED:
+        metadata["value"] = value_of(runner)
+    metrics = fields.get("metrics", {})
+    elapsed = {**metrics, "elapsed_seconds": round(metrics.get("elapsed_seconds", 0.0) + seconds, 6)}
+    fact = Fact(RUN_UPDATED, {"fields": {**update, "metadata": metadata, "metrics": elapsed}}, RUN)
+    kind = CheckpointType.WORKFLOW_COMPLETE if status in _FINAL else CheckpointType.STAGE_START
+    if status is RunStatus.FAILED:
+        # The checkpoint of the error is there already, with everything that may help.
+        journal.commit(fact)
+    else:
+        journal.commit(fact, Save(str(status), {"type": kind}))
+    journal.tell("run_ended", status=str(status), seconds=seconds)
+
+
+def value_of(runner: Runner) -> Any:
+    """Answer what the last agent of the plan answered."""
+    agents = [agent for layer in runner.plan.layers for stage in layer for agent in stage.agents]
+    if not agents:
+        return None
+    try:
+        return runner.results.of_agent(agents[-1].name)
+    except CheckpointError:
+        return None
+
+
+def _result(runner: Runner, status: RunStatus, kept: int, seconds: float) -> RunResult:
+    fields = runner.journal.fields
+    return RunResult(
+        runner.journal.workflow_id,
+        status,
+        runner.results.by_step(),
+        value_of(runner) if status is RunStatus.COMPLETED else None,
+        fields.get("outputs", []),
+        fields.get("metrics", {}),
+        fields.get("confidence"),
+        resumed=runner.journal.is_resumed,
+        kept=kept,
+        ran=runner.steps.ran,
+        checkpoints=runner.journal.checkpoints,
+        seconds=seconds,
+        waiting=tuple(f"{step}: {name}" for step, name, _ in open_questions(fields)),
+        warnings=tuple(runner.journal.warnings),
+    )

@@ -1,0 +1,142 @@
+"""One piece of code, two ways to wait: what an agent asks for is a generator, driven in a thread or a loop.
+
+It yields what has to happen before it can go on, and is sent the outcome.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from holdfast.execution.journal import Fact, Journal, Save
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of the application, sync or async, to be called where the agent runs."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+    keywords: tuple[tuple[str, Any], ...] = ()
+
+    def begin(self) -> Any:
+        """Call it; a coroutine is only begun."""
+        return self.function(*self.arguments, **dict(self.keywords))
+
+
+@dataclass(frozen=True, slots=True)
+class OnLoop:
+    """Something that has to be awaited on the loop of the run."""
+
+    start: Callable[[], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Facts and checkpoints that become durable in one commit."""
+
+    items: tuple[Fact | Save, ...]
+
+
+Need = Fact | Save | Together | Call | OnLoop
+Asking = Generator[Need, Any, Any]
+
+
+class Drives(Protocol):
+    """Carries out what an agent asks for."""
+
+    def drive(self, asking: Asking) -> Any:
+        """Carry out in this thread."""
+
+    async def drive_async(self, asking: Asking) -> Any:
+        """Carry out on the loop."""
+
+
+class Driver:
+    """Carries out what agents ask for, for one journal."""
+
+    def __init__(self, journal: Journal, loop: asyncio.AbstractEventLoop | None) -> None:
+        self._journal = journal
+        self._loop = loop
+        #: What threads wait for, and the loop works on.
+        self._handed: set[Future[Any]] = set()
+
+    def end(self) -> None:
+        """Let nothing go on for threads that nobody waits for any more."""
+        for handed in tuple(self._handed):
+            handed.cancel()
+
+    def drive(self, asking: Asking) -> Any:
+        """Carry out in this thread, waiting for each need."""
+        answer: Any = None
+        fault: BaseException | None = None
+        while True:
+            try:
+                need = asking.send(answer) if fault is None else asking.throw(fault)
+            except StopIteration as over:
+                return over.value
+            answer, fault = None, None
+            try:
+                answer = self._met(need)
+            except BaseException as problem:
+                fault = problem
+
+    async def drive_async(self, asking: Asking) -> Any:
+        """Carry out as `drive` does, on the loop."""
+        answer: Any = None
+        fault: BaseException | None = None
+        while True:
+            try:
+                need = asking.send(answer) if fault is None else asking.throw(fault)
+            except StopIteration as over:
+                return over.value
+            answer, fault = None, None
+            try:
+                answer = await self._met_async(need)
+            except BaseException as problem:
+                fault = problem
+
+    def _met(self, need: Need) -> Any:
+        if isinstance(need, Call):
+            answer = need.begin()
+            return asyncio.run(_awaited(answer)) if inspect.isawaitable(answer) else answer
+        if isinstance(need, OnLoop):
+            if self._loop is None:
+                return asyncio.run(_awaited(need.start()))
+            return self._handed_over(need, self._loop)
+        return self._journal.commit(*_items(need))
+
+    def _handed_over(self, need: OnLoop, loop: asyncio.AbstractEventLoop) -> Any:
+        handed = asyncio.run_coroutine_threadsafe(_started(need), loop)
+        self._handed.add(handed)
+        try:
+            return handed.result()
+        finally:
+            self._handed.discard(handed)
+
+    async def _met_async(self, need: Need) -> Any:
+        if isinstance(need, Call):
+            answer = need.begin()
+            return await answer if inspect.isawaitable(answer) else answer
+        if isinstance(need, OnLoop):
+            return await need.start()
+        return await self._journal.commit_async(*_items(need))
+
+
+def _items(need: Fact | Save | Together) -> tuple[Fact | Save, ...]:
+    return need.items if isinstance(need, Together) else (need,)
+
+
+async def _started(need: OnLoop) -> Any:
+    return await need.start()
+
+
+def _awaited(answer: Awaitable[Any]) -> Coroutine[Any, Any, Any]:
+    async def wait() -> Any:
+        return await answer
+
+    return wait()

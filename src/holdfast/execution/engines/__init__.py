@@ -1,0 +1,1 @@
+"""Where agents run: in this process, in others, on Ray, on Dask."""

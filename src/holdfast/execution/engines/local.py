@@ -1,0 +1,34 @@
+"""The engine of this process: coroutines on the loop, plain functions in threads."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from holdfast.execution.engines.threads import Threads
+
+_THREADS_MAX = 64
+
+
+class LocalEngine:
+    """Runs agents in this process."""
+
+    is_remote = False
+
+    def __init__(self, threads: int = _THREADS_MAX) -> None:
+        self._threads = Threads(threads)
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:
+        """Start a function: a coroutine as a task of the loop, any other in a thread."""
+        if inspect.iscoroutinefunction(function):
+            started: asyncio.Future[Any] = asyncio.ensure_future(function(*arguments))
+            return started
+        place = contextvars.copy_context()
+        return asyncio.wrap_future(self._threads.submit(lambda: place.run(function, *arguments)))
+
+    def close(self) -> None:
+        """Let the threads end; one that is still at work is not waited for."""
+        self._threads.close()

@@ -1,0 +1,241 @@
+"""The journal of one run: what is recorded, the state that follows from it, and who is told.
+
+The state in memory is always the last committed one with the recorded events folded in, by the same
+reducers that recovery uses. Threads of agents and the loop of the run record here alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from holdfast.application.commands import AppendEvent, CheckpointOptions
+from holdfast.application.commit_queue import OnDone, Ticket
+from holdfast.application.recording import Recording
+from holdfast.domain.errors import CheckpointError, LeaseHeldError, LeaseLostError
+from holdfast.domain.event import Event
+from holdfast.domain.ids import CheckpointID
+from holdfast.domain.state import WorkflowState
+from holdfast.execution.floor import floor
+from holdfast.execution.options import Subscriber
+
+_LOG = logging.getLogger("holdfast")
+#: Lists that only ever grow, which saves comparing them.
+_APPEND_ONLY = ("tasks", "messages", "decisions")
+#: The workflow belongs to somebody else: nothing more may be done here.
+LOST = (LeaseLostError, LeaseHeldError)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One event to record."""
+
+    kind: str
+    data: Mapping[str, Any]
+    step_id: str
+    agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """A checkpoint to make of the state as it then is, and why."""
+
+    reason: str
+    options: CheckpointOptions = field(default_factory=CheckpointOptions)
+
+
+class Pad(Protocol):
+    """What an agent writes on while it works: the journal of its run, or a draft of it."""
+
+    @property
+    def workflow_id(self) -> str:
+        """The run."""
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of the state as of now."""
+
+    def agent_state(self, step_id: str) -> Mapping[str, Any]:
+        """What is known of one step."""
+
+    def note(self, fact: Fact) -> None:
+        """Record a fact that goes with the next commit."""
+
+    def tell(self, kind: str, **particulars: Any) -> None:
+        """Tell subscribers."""
+
+
+class Journal:
+    """Records the facts of one run and holds its state."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        workflow_id: str,
+        fields: Mapping[str, Any],
+        subscribers: tuple[Subscriber, ...] = (),
+        session_id: str | None = None,
+    ) -> None:
+        self.recording = recording
+        self.workflow_id = workflow_id
+        self._fields = dict(fields)
+        self._subscribers = subscribers
+        self._session_id = session_id
+        self._mutex = threading.RLock()
+        #: Whether it goes on with a run that existed.
+        self.is_resumed = False
+        #: How many checkpoints were made, how long the last one took, and what went wrong.
+        self.checkpoints = 0
+        self.cost_seconds = 0.0
+        self.warnings: list[str] = []
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of the state as of now; never changed in place."""
+        return self._fields
+
+    def agent_state(self, step_id: str) -> Mapping[str, Any]:
+        """Answer what is known of one step."""
+        known: Mapping[str, Any] = self._fields.get("agent_states", {}).get(step_id, {})
+        return known
+
+    def note(self, fact: Fact) -> None:
+        """Record a fact that goes with the next commit."""
+        self._queue(fact, self._on_done, is_urgent=False)
+
+    def commit(self, *items: Fact | Save) -> CheckpointID | None:
+        """Record facts and checkpoints together, and wait here until they are durable.
+
+        A storage fault is told and never stops the run; answers the last checkpoint that was made.
+        """
+        began = time.perf_counter()
+        tickets = [self._submit(item) for item in items]
+        return self._concluded(items, [self._waited(ticket) for ticket in tickets], began)
+
+    async def commit_async(self, *items: Fact | Save) -> CheckpointID | None:
+        """Record facts and checkpoints as `commit` does, without keeping the loop from other work."""
+        place = floor()
+        if place.is_quiet:
+            return self.commit(*items)
+        began, awaited = time.perf_counter(), []
+        for number, item in enumerate(items, 1):
+            future, bring = place.expect()
+            # The last one calls the leader, so that all of them go together.
+            awaited.append((future, self._submit(item, bring, is_urgent=number == len(items))))
+        if awaited and awaited[-1][1] is None:
+            # A checkpoint that was refused calls nobody, and what is before it would wait for company.
+            await asyncio.to_thread(lambda: [self._waited(ticket) for _, ticket in awaited])
+        try:
+            results = [await _landed(future) if ticket else None for future, ticket in awaited]
+        finally:
+            # Whoever is cancelled here listens no more; their commits are whole all the same.
+            for future, _ in awaited:
+                future.cancel()
+        return self._concluded(items, results, began)
+
+    def tell(self, kind: str, **particulars: Any) -> None:
+        """Tell subscribers; one that fails is no reason to stop."""
+        for subscriber in self._subscribers:
+            try:
+                subscriber(kind, {"workflow_id": self.workflow_id, **particulars})
+            except Exception:
+                _LOG.exception("a subscriber of %s failed", self.workflow_id)
+
+    def warn(self, text: str) -> None:
+        """Note what is different from an undisturbed run."""
+        self.warnings.append(text)
+        self.tell("warning", text=text)
+
+    def _submit(
+        self, item: Fact | Save, on_done: OnDone | None = None, *, is_urgent: bool = True
+    ) -> Ticket | None:
+        if isinstance(item, Save):
+            return self._save(item, on_done)
+        return self._queue(item, on_done, is_urgent=is_urgent)
+
+    def _queue(self, fact: Fact, on_done: OnDone | None, *, is_urgent: bool) -> Ticket | None:
+        command = AppendEvent(self.workflow_id, fact.kind, fact.data, fact.agent, fact.step_id)
+        with self._mutex:
+            ticket = self.recording.event(command, on_done, is_urgent=is_urgent)
+            self._fold(ticket.result)
+        return ticket
+
+    def _save(self, save: Save, on_done: OnDone | None) -> Ticket | None:
+        options: CheckpointOptions = {"force": True, "append_only": _APPEND_ONLY, **save.options}
+        if self._session_id is not None:
+            options["session_id"] = self._session_id
+        try:
+            with self._mutex:
+                state = WorkflowState.from_fields(self._fields)
+                return self.recording.checkpoint(self.workflow_id, state, options, on_done)
+        except LOST:
+            raise
+        except CheckpointError as problem:
+            self._failed(problem)
+            return None
+
+    def _fold(self, event: Event) -> None:
+        reducer = self.recording.reducers.get(event.type)
+        if reducer is not None:
+            self._fields = reducer(self._fields, event)
+
+    def _waited(self, ticket: Ticket | None) -> Any:
+        if ticket is None:
+            return None
+        try:
+            return self.recording.wait(ticket)
+        except CheckpointError as problem:
+            return problem
+
+    def _concluded(
+        self, items: tuple[Fact | Save, ...], results: list[Any], began: float
+    ) -> CheckpointID | None:
+        made = None
+        for item, result in zip(items, results, strict=True):
+            if isinstance(result, LOST):
+                raise result
+            if isinstance(result, CheckpointError):
+                self._failed(result) if isinstance(item, Save) else self._not_recorded(result)
+            elif isinstance(item, Save) and result is not None:
+                made = result
+                self._saved(result, item.reason, time.perf_counter() - began)
+        return made
+
+    def _saved(self, made: CheckpointID, reason: str, seconds: float) -> None:
+        self.checkpoints += 1
+        self.cost_seconds = seconds
+        self.tell(
+            "checkpoint_saved",
+            checkpoint_id=str(made),
+            timestamp=made.timestamp.isoformat(),
+            reason=reason,
+            seconds=seconds,
+            durable=made.durable,
+        )
+
+    def _failed(self, problem: BaseException) -> None:
+        _LOG.warning("a checkpoint of %s failed: %s", self.workflow_id, problem)
+        self.warnings.append(f"a checkpoint failed: {problem}")
+        self.tell("checkpoint_failed", error=str(problem))
+
+    def _not_recorded(self, problem: BaseException) -> None:
+        _LOG.warning("something of %s is not durable: %s", self.workflow_id, problem)
+        self.warnings.append(f"not durable: {problem}")
+        self.tell("commit_failed", error=str(problem))
+
+    def _on_done(self, ticket: Ticket) -> None:
+        if ticket.error is not None and not isinstance(ticket.error, LOST):
+            self._not_recorded(ticket.error)
+
+
+async def _landed(future: asyncio.Future[Any]) -> Any:
+    """Answer what came of a commit, be it a problem: one that nobody looks at would be complained about."""
+    try:
+        return await future
+    except CheckpointError as problem:
+        return problem

@@ -1,0 +1,201 @@
+"""From a declared workflow to a run: the store, the lease, the state it goes on from, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from holdfast.application.aio import AsyncCheckpointService
+from holdfast.application.service import CheckpointService
+from holdfast.bootstrap import open as open_service
+from holdfast.domain.checkpoint import CheckpointType
+from holdfast.domain.errors import CheckpointRecoveryError
+from holdfast.domain.ids import check_workflow_id
+from holdfast.domain.run_events import RUN_UPDATED
+from holdfast.domain.state import WorkflowState
+from holdfast.execution.adaptive import AdaptiveInterval
+from holdfast.execution.concluding import carry_out
+from holdfast.execution.drift import check_drift, drift
+from holdfast.execution.engines.local import LocalEngine
+from holdfast.execution.engines.port import Engine
+from holdfast.execution.journal import Fact, Journal, Save
+from holdfast.execution.leases import KEEPER
+from holdfast.execution.memory_pressure import MemoryGauge
+from holdfast.execution.options import RunOptions
+from holdfast.execution.outcome import RunResult, RunStatus
+from holdfast.execution.running import RUN, Runner
+from holdfast.execution.triggers import TriggerWatch
+
+if TYPE_CHECKING:
+    from holdfast.execution.workflow import StoreLike, Workflow
+
+Service = CheckpointService | AsyncCheckpointService
+_MEMORY = MemoryGauge()
+
+
+async def run_workflow(
+    workflow: Workflow,
+    store: StoreLike,
+    workflow_id: str,
+    inputs: Mapping[str, Any] | None,
+    options: RunOptions | None,
+) -> RunResult:
+    """Run a workflow under an id, or go on with it; see `Workflow.run`."""
+    check_workflow_id(workflow_id)
+    chosen = options or RunOptions()
+    plan = workflow.plan
+    async with opened(store) as service:
+        ended = await asyncio.to_thread(service.recording.ended, workflow_id)
+        if ended is not None:
+            return _told(ended)
+        async with _taken(service, workflow_id, chosen) as claim:
+            # Whoever had it before may have brought it to its end meanwhile.
+            ended = await asyncio.to_thread(service.recording.ended, workflow_id)
+            if ended is not None:
+                return _told(ended)
+            journal = await asyncio.to_thread(_journal, workflow, service, workflow_id, inputs, chosen)
+            with _engines(workflow) as engines:
+                watch = _watch(workflow, journal)
+                runner = Runner(plan, journal, chosen, watch, engines, workflow.confidence_factor)
+                return await carry_out(runner, service, claim)
+
+
+@asynccontextmanager
+async def opened(store: StoreLike) -> AsyncIterator[Service]:
+    """Answer an open service; one that was opened here is closed here."""
+    if not isinstance(store, str):
+        yield store
+        return
+    service = await asyncio.to_thread(open_service, store, on_fault="degrade")
+    try:
+        yield service
+    finally:
+        await asyncio.to_thread(service.close)
+
+
+class Claim:
+    """The lease of a run, and what to do when it is lost."""
+
+    def __init__(self) -> None:
+        self.is_lost = False
+        self.on_lost: Callable[[], object] = lambda: None
+
+    def lose(self) -> None:
+        """Note that somebody else has the workflow now."""
+        self.is_lost = True
+        self.on_lost()
+
+
+@asynccontextmanager
+async def _taken(service: Service, workflow_id: str, options: RunOptions) -> AsyncIterator[Claim]:
+    """Have the workflow for this run meanwhile."""
+    recording, loop, claim = service.recording, asyncio.get_running_loop(), Claim()
+    lease = await asyncio.to_thread(recording.take, workflow_id, "run", options.lease_seconds)
+    KEEPER.keep(recording, lease, options.lease_seconds, lambda: loop.call_soon_threadsafe(claim.lose))
+    try:
+        yield claim
+    finally:
+        KEEPER.drop(lease)
+        if not claim.is_lost:
+            await asyncio.to_thread(recording.give_up, lease)
+
+
+def _journal(
+    workflow: Workflow,
+    service: Service,
+    workflow_id: str,
+    inputs: Mapping[str, Any] | None,
+    options: RunOptions,
+) -> Journal:
+    """Begin the journal of a run, or go on with that of one that exists."""
+    recording = service.recording
+    if recording.exists(workflow_id):
+        return _resumed(workflow, service, workflow_id, options)
+    state = WorkflowState(
+        workflow_id=workflow_id,
+        session_id=options.session_id or "",
+        status="in_progress",
+        started_at=recording.now(),
+        total_steps=len(workflow.plan.agents),
+        phase=0,
+        dag_structure=workflow.plan.structure(),
+        execution_config=_config(workflow, options),
+        context={"inputs": dict(inputs or {})},
+    )
+    journal = Journal(recording, workflow_id, state.to_fields(), options.subscribers, options.session_id)
+    journal.commit(Save("started", {"type": CheckpointType.WORKFLOW_START}))
+    journal.tell("run_started", workflow=workflow.name, resumed=False)
+    return journal
+
+
+def _resumed(workflow: Workflow, service: Service, workflow_id: str, options: RunOptions) -> Journal:
+    """Bring a run back, and say what is different from the program that began it."""
+    recovered = service.recording.recover(workflow_id)
+    if not recovered.success or recovered.state is None:
+        raise CheckpointRecoveryError(
+            "; ".join(recovered.validation_errors) or "it cannot be brought back", place=workflow_id
+        )
+    fields = recovered.state.to_fields()
+    journal = Journal(service.recording, workflow_id, fields, options.subscribers, options.session_id)
+    journal.is_resumed = True
+    for text in recovered.warnings:
+        journal.warn(text)
+    structure = workflow.plan.structure()
+    done = frozenset(str(task.get("agent")) for task in fields.get("tasks", ()) if isinstance(task, Mapping))
+    changes = drift(fields.get("dag_structure", {}), structure, done)
+    check_drift(changes, workflow_id, strict=options.strict)
+    for text in changes:
+        journal.warn(text)
+    update = {"status": "in_progress", "dag_structure": structure, "total_steps": len(workflow.plan.agents)}
+    journal.note(Fact(RUN_UPDATED, {"fields": update, "changes": list(changes)}, RUN))
+    journal.tell("run_started", workflow=workflow.name, resumed=True, changes=list(changes))
+    return journal
+
+
+def _config(workflow: Workflow, options: RunOptions) -> dict[str, Any]:
+    return {
+        "triggers": workflow.triggers.as_plain(),
+        "concurrency": workflow.concurrency,
+        "confidence_factor": workflow.confidence_factor,
+        "config": dict(options.config),
+    }
+
+
+def _watch(workflow: Workflow, journal: Journal) -> TriggerWatch:
+    learnt = journal.fields.get("metadata", {}).get("adaptive")
+    adaptive = AdaptiveInterval.from_plain(learnt) if learnt else None
+    confidence = journal.fields.get("confidence")
+    known = dict(confidence) if isinstance(confidence, Mapping) else None
+    watch = TriggerWatch(workflow.triggers, time.monotonic, _MEMORY, adaptive, known)
+    if journal.is_resumed:
+        watch.failed()
+    return watch
+
+
+@contextmanager
+def _engines(workflow: Workflow) -> Iterator[Callable[[str | None], Engine]]:
+    """Answer engines by name; the one of this process belongs to the run, the others to whoever made them."""
+    local = LocalEngine()
+    try:
+        yield lambda name: local if name is None else workflow.engines[name]
+    finally:
+        local.close()
+
+
+def _told(state: WorkflowState) -> RunResult:
+    """Tell of a run that ended before."""
+    results = {task["id"]: task["result"] for task in state.tasks}
+    return RunResult(
+        state.workflow_id,
+        RunStatus(state.status),
+        results,
+        state.metadata.get("value"),
+        state.outputs,
+        state.metrics,
+        state.confidence,
+        resumed=True,
+        kept=len(results),
+    )

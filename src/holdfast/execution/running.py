@@ -1,0 +1,360 @@
+"""Walking through a plan: layer by layer, stage by stage, with a checkpoint after each layer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from holdfast.domain.checkpoint import CheckpointType
+from holdfast.domain.errors import AgentFailedError, CheckpointError, DeclarationError
+from holdfast.domain.run_events import STAGE_UPDATED
+from holdfast.execution.approvals import Approval, Desk, Suspended
+from holdfast.execution.engines.port import Engine
+from holdfast.execution.frame import Frame
+from holdfast.execution.journal import LOST, Fact, Journal, Save
+from holdfast.execution.options import RunOptions
+from holdfast.execution.outcome import RunStatus
+from holdfast.execution.plan import Agent, Plan, Stage, StageKind
+from holdfast.execution.results import Results, step_name
+from holdfast.execution.steps import Desks, Steps
+from holdfast.execution.stopping import Stopped, StopSign
+from holdfast.execution.triggers import Moment, Trigger, TriggerWatch
+
+#: Step id of facts about the run as a whole.
+RUN = "run"
+
+
+class Runner:
+    """One run of a plan, from wherever its journal stands to its end."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        journal: Journal,
+        options: RunOptions,
+        watch: TriggerWatch,
+        engines: Callable[[str | None], Engine],
+        confidence_factor: float,
+    ) -> None:
+        self.plan = plan
+        self.journal = journal
+        self.options = options
+        self.watch = watch
+        self.desk = Desk(waits=options.waits)
+        #: Looks for what others ask; set by whoever brings that to this run.
+        self.look: Callable[[], Awaitable[None]] = _see_nothing
+        self.stop = StopSign()
+        self.results = Results(journal, plan, options.renamed)
+        self.steps = Steps(
+            Desks(
+                journal,
+                self,
+                engines,
+                watch,
+                self.stop,
+                options.confidence_rule or (lambda before, attempt, fault: before * confidence_factor),
+            )
+        )
+        self._limit = asyncio.Semaphore(plan.concurrency) if plan.concurrency else None
+
+    # -- the run -----------------------------------------------------------------------------
+
+    async def walk(self) -> None:
+        """Run everything that has no result yet.
+
+        Raises:
+            AgentFailedError: an agent failed for good.
+            Stopped: the run was asked to stop.
+            Suspended: nothing is left to do until somebody answers.
+        """
+        last = len(self.plan.layers) - 1
+        for number, layer in enumerate(self.plan.layers):
+            self.stop.check()
+            if self._is_over(layer):
+                continue
+            await self._at_once([partial(self._stage, stage) for stage in layer])
+            await self._end_layer(number, layer, is_last=number == last)
+
+    def _is_over(self, layer: Sequence[Stage]) -> bool:
+        """Tell whether a layer was left behind; one whose agents have changed since was not."""
+        return all(self._agents_told(stage) == self._agents_done(stage) for stage in layer)
+
+    def _agents_told(self, stage: Stage) -> list[str]:
+        return [agent.name for agent in stage.agents]
+
+    def _agents_done(self, stage: Stage) -> list[str] | None:
+        state = self.results.stage_state(stage.name)
+        return state.get("agents") if state.get("status") in ("completed", "skipped") else None
+
+    async def _end_layer(self, number: int, layer: Sequence[Stage], *, is_last: bool) -> None:
+        """Record that a layer is over, with a checkpoint; the last one's is that of the run."""
+        facts = [self._stage_fact(stage, self._ended(stage), number + 1) for stage in layer]
+        due = None if is_last else self.watch.due(Moment(Trigger.PHASE_COMPLETED))
+        is_barrier = any(stage.kind is StageKind.BARRIER for stage in layer)
+        if due is not None or is_barrier:
+            kind = CheckpointType.SYNC_BARRIER if is_barrier else CheckpointType.STAGE_COMPLETE
+            save = Save(str(due or Trigger.PHASE_COMPLETED), {"type": kind, "stage_id": layer[-1].name})
+            made = await self.journal.commit_async(*facts, save)
+            if made is not None:
+                self.watch.checkpointed(self.journal.cost_seconds)
+        else:
+            for fact in facts:
+                self.journal.note(fact)
+        self.journal.tell("phase_completed", phase=number + 1, of=len(self.plan.layers))
+
+    def _ended(self, stage: Stage) -> dict[str, Any]:
+        status = self.results.stage_state(stage.name).get("status") or "completed"
+        return {"status": status, "agents": self._agents_told(stage)}
+
+    # -- stages ------------------------------------------------------------------------------
+
+    async def _stage(self, stage: Stage) -> None:
+        if stage.when is not None and not await self._is_wanted(stage):
+            self.journal.note(self._stage_fact(stage, {"status": "skipped"}))
+            return
+        if stage.kind is StageKind.LOOP:
+            await self._loop(stage)
+        elif stage.kind is StageKind.PARALLEL:
+            limit = asyncio.Semaphore(stage.concurrency) if stage.concurrency else None
+            await self._at_once([partial(self._agent, agent, limit=limit) for agent in stage.agents])
+        else:
+            for agent in stage.agents:
+                await self._agent(agent, is_alone=True)
+
+    async def _is_wanted(self, stage: Stage) -> bool:
+        known = self.results.stage_state(stage.name).get("wanted")
+        if known is None:
+            known = bool(await self._asked(stage.when))
+            self.journal.note(self._stage_fact(stage, {"wanted": known}))
+        return bool(known)
+
+    async def _loop(self, stage: Stage) -> None:
+        """Repeat a stage until its evaluator is content, or the limit is reached."""
+        evaluators = [agent for agent in stage.agents if agent.is_evaluator]
+        if len(evaluators) != 1:
+            raise DeclarationError(
+                "a loop needs one evaluator", place=stage.name, hint="Declare it with `@loop.evaluator`."
+            )
+        while True:
+            history = list(self.results.stage_state(stage.name).get("iterations", ()))
+            if len(history) >= stage.limit or (history and history[-1]["content"]):
+                return
+            for agent in stage.agents:
+                await self._agent(agent, iteration=len(history) + 1, history=history, is_alone=True)
+            evaluation = self.results.of_step(step_name(evaluators[0].name, None, len(history) + 1))
+            content = bool(stage.until(evaluation)) if stage.until else _is_content(evaluation)
+            told = {"iteration": len(history) + 1, "content": content, "evaluation": evaluation}
+            self.journal.note(self._stage_fact(stage, {"iterations": [*history, told]}))
+            self.journal.tell("iteration_completed", stage=stage.name, **told)
+
+    # -- agents ------------------------------------------------------------------------------
+
+    async def _agent(
+        self,
+        agent: Agent,
+        *,
+        iteration: int = 1,
+        history: Sequence[Mapping[str, Any]] = (),
+        limit: asyncio.Semaphore | None = None,
+        is_alone: bool = False,
+    ) -> None:
+        """Run an agent, for each of its items if it has some."""
+        name = step_name(agent.name, None, iteration)
+        if self.results.has(name):
+            return
+        if agent.when is not None and not self._has_begun(name) and not await self._asked(agent.when):
+            await self.steps.skip(agent, name, "its condition does not hold")
+            return
+        if agent.each is None:
+            frame = Frame(name, agent.name, agent.stage, iteration=iteration, history=history)
+            await self._step(agent, frame, limit, is_alone=is_alone)
+            return
+        items = await self._items(agent, name)
+        width = asyncio.Semaphore(agent.concurrency) if agent.concurrency else limit
+        frames = [
+            Frame(
+                step_name(agent.name, one["key"], iteration),
+                agent.name,
+                agent.stage,
+                item=one["item"],
+                iteration=iteration,
+                history=history,
+            )
+            for one in items
+        ]
+        left = [frame for frame in frames if not self.results.has(frame.step_id)]
+        await self._at_once([partial(self._step, agent, frame, width) for frame in left])
+
+    def _has_begun(self, name: str) -> bool:
+        return bool(self.journal.agent_state(name))
+
+    async def _step(
+        self, agent: Agent, frame: Frame, limit: asyncio.Semaphore | None, *, is_alone: bool = False
+    ) -> None:
+        """Run one step, when there is room for it."""
+        async with _room(self._limit), _room(limit):
+            await self.steps.run(agent, frame, is_awaited=not is_alone)
+
+    async def _items(self, agent: Agent, name: str) -> Sequence[Mapping[str, Any]]:
+        """Answer the items of an agent: those recorded when it began, however often it is resumed."""
+        state = self.results.stage_state(agent.stage)
+        known = state.get("items", {})
+        if name not in known and agent.each is not None:
+            found = [
+                {"key": agent.key(item) if agent.key else str(number), "item": item}
+                for number, item in enumerate(await self._asked(agent.each))
+            ]
+            _check_keys(agent, found)
+            known = {**self.results.stage_state(agent.stage).get("items", {}), name: found}
+            self.journal.note(
+                Fact(STAGE_UPDATED, {"stage": agent.stage, "state": {"items": known}}, RUN, agent.name)
+            )
+        items: Sequence[Mapping[str, Any]] = self.results.stage_state(agent.stage)["items"][name]
+        return items
+
+    async def _asked(self, question: Callable[[Any], Any] | None) -> Any:
+        """Ask a function of the application about the run."""
+        return question(View(self)) if question is not None else None
+
+    async def _at_once(self, works: Sequence[Callable[[], Awaitable[None]]]) -> None:
+        """Run things at once; all that began end before the first problem is told, but for a lost lease."""
+        if len(works) == 1:
+            await works[0]()
+            return
+        tasks = [asyncio.ensure_future(work()) for work in works]
+        try:
+            pending = set(tasks)
+            while pending:
+                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_EXCEPTION)
+                if any(_is_final(task) for task in done):
+                    break
+        finally:
+            for task in tasks:
+                task.cancel()
+            ended = await asyncio.gather(*tasks, return_exceptions=True)
+        _raise_first(ended)
+
+    # -- what contexts ask -------------------------------------------------------------------
+
+    @property
+    def inputs(self) -> Mapping[str, Any]:
+        """What the run was given."""
+        inputs: Mapping[str, Any] = self.journal.fields.get("context", {}).get("inputs", {})
+        return inputs
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """What its options tell the agents."""
+        return self.options.config
+
+    def result(self, name: str) -> Any:
+        """Answer the result of an agent."""
+        return self.results.of_agent(name)
+
+    def done(self, step_id: str) -> tuple[Any] | None:
+        """Answer the result of a step that is over."""
+        return (self.results.of_step(step_id),) if self.results.has(step_id) else None
+
+    def is_due(self, trigger: Trigger) -> bool:
+        """Tell whether a trigger makes a checkpoint."""
+        return self.watch.due(Moment(trigger)) is not None
+
+    async def answer(self, step_id: str, name: str) -> Any:
+        """Wait for an answer; one that was left before anybody waited for it is taken at once."""
+        if not self.options.waits:
+            await self.look()
+        found = Approval.of(self.journal.agent_state(step_id).get("approvals", {}).get(name, {}))
+        return found if found is not None else await self.desk.answer(step_id, name)
+
+    async def spawn(self, parent: Frame, function: Callable[..., Any], item: Any, name: str) -> Any:
+        """Run a function as an agent of its own, named after the one that asked for it."""
+        step_id = f"{parent.step_id}>{name}"
+        if not self.results.has(step_id):
+            agent = Agent(name, function, parent.stage)
+            await self.steps.run(agent, Frame(step_id, name, parent.stage, item=item))
+        return self.results.of_step(step_id)
+
+    def _stage_fact(self, stage: Stage, state: Mapping[str, Any], phase: int | None = None) -> Fact:
+        data: dict[str, Any] = {"stage": stage.name, "state": dict(state)}
+        return Fact(STAGE_UPDATED, data if phase is None else {**data, "phase": phase}, RUN)
+
+
+class View:
+    """What conditions and fan-outs see of a run."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.inputs = runner.inputs
+        self.config = runner.config
+        self.workflow_id = runner.journal.workflow_id
+        self._runner = runner
+
+    def result(self, name: str) -> Any:
+        """Answer the result of an agent."""
+        return self._runner.result(name)
+
+    @property
+    def shared(self) -> Mapping[str, Any]:
+        """What agents have remembered."""
+        shared: Mapping[str, Any] = self._runner.journal.fields.get("context", {})
+        return shared
+
+
+class _room:
+    """Waits until there is room, if there is a limit."""
+
+    def __init__(self, limit: asyncio.Semaphore | None) -> None:
+        self._limit = limit
+
+    async def __aenter__(self) -> None:
+        if self._limit is not None:
+            await self._limit.acquire()
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._limit is not None:
+            self._limit.release()
+
+
+async def _see_nothing() -> None:
+    """Find that nobody asks for anything."""
+
+
+def _is_content(evaluation: Any) -> bool:
+    if isinstance(evaluation, Mapping) and "content" in evaluation:
+        return bool(evaluation["content"])
+    return bool(evaluation)
+
+
+def _check_keys(agent: Agent, items: Sequence[Mapping[str, Any]]) -> None:
+    keys = [one["key"] for one in items]
+    twice = {key for key in keys if keys.count(key) > 1} if len(set(keys)) < len(keys) else set()
+    if twice:
+        raise DeclarationError(
+            f"two items have one key: {', '.join(sorted(twice))}",
+            place=agent.name,
+            hint="Give a `key` that tells them apart.",
+        )
+
+
+def _is_final(task: asyncio.Future[Any]) -> bool:
+    """Tell whether something ended that nothing else may go on after."""
+    if task.cancelled():
+        return True
+    fault = task.exception()
+    is_stop = isinstance(fault, Stopped) and fault.status is not RunStatus.PAUSED
+    return is_stop or isinstance(fault, LOST)
+
+
+def _raise_first(ended: Sequence[Any]) -> None:
+    """Raise the weightiest of what went wrong: a lost lease, a stop, a failure, an open question."""
+    faults = [one for one in ended if isinstance(one, BaseException)]
+    for kinds in (LOST, (Stopped,), (AgentFailedError,), (CheckpointError,), (Suspended,)):
+        for fault in faults:
+            if isinstance(fault, kinds):
+                raise fault
+    rest = [one for one in faults if not isinstance(one, asyncio.CancelledError)]
+    if rest:
+        raise rest[0]
+    if faults:
+        raise faults[0]

@@ -1,0 +1,112 @@
+"""Speculative branches: work that is done ahead, and recorded only once somebody confirms it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from holdfast.domain.errors import InvalidStateError
+from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_STARTED
+from holdfast.execution.driving import Asking, Call, Together
+from holdfast.execution.journal import Fact, Pad
+
+if TYPE_CHECKING:
+    from holdfast.execution.context import Context
+
+
+@dataclass(slots=True)
+class Branch:
+    """The result of a speculation. Nothing of it is stored before it is confirmed.
+
+    Attributes:
+        result: what the function answered.
+        is_confirmed: whether it is recorded; after a restart, a branch that was is not run again.
+    """
+
+    result: Any
+    is_confirmed: bool
+    _asking: Callable[[], Asking]
+    _answer: Callable[[Asking], Any]
+
+    def confirm(self) -> Any:
+        """Record the branch as a step of the workflow, with all that its function said."""
+        return self._answer(self._confirmed())
+
+    def _confirmed(self) -> Asking:
+        if not self.is_confirmed:
+            yield from self._asking()
+            self.is_confirmed = True
+        return copy.deepcopy(self.result)
+
+
+class Draft:
+    """What a speculative branch writes on: kept here until it is confirmed."""
+
+    def __init__(self, journal: Pad) -> None:
+        self._journal = journal
+        self.workflow_id = journal.workflow_id
+        self.noted: list[Fact] = []
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The state of the run."""
+        return self._journal.fields
+
+    def agent_state(self, step_id: str) -> Mapping[str, Any]:
+        """Answer what is known of a step: of one that is not confirmed, nothing."""
+        return {}
+
+    def note(self, fact: Fact) -> None:
+        """Keep a fact."""
+        self.noted.append(fact)
+
+    def tell(self, kind: str, **particulars: Any) -> None:
+        """Tell nobody: it may never have happened."""
+
+
+class Refusing:
+    """Drives what may be done ahead: nothing that changes anything, here or outside."""
+
+    def drive(self, asking: Asking) -> Any:
+        """Refuse.
+
+        Raises:
+            InvalidStateError: always.
+        """
+        asking.close()
+        raise InvalidStateError(
+            "a speculative branch cannot wait for anything durable",
+            hint="Do effects, milestones and approvals after it is confirmed.",
+        )
+
+    async def drive_async(self, asking: Asking) -> Any:
+        """Refuse."""
+        self.drive(asking)
+
+
+def speculate(
+    function: Callable[..., Any],
+    item: Any,
+    known: tuple[Any] | None,
+    shadow: Context,
+    draft: Draft,
+    answer: Callable[[Asking], Any],
+) -> Asking:
+    """Run a function ahead, unless its step was confirmed before."""
+    if known is not None:
+        return Branch(copy.deepcopy(known[0]), True, _nothing, answer)
+    result = yield Call(function, (shadow,) if item is None else (shadow, item))
+
+    def record() -> Asking:
+        data = {"attempt": 1, "result": result, **shadow.notes.told()}
+        started = Fact(AGENT_STARTED, {"attempt": 1, "speculative": True}, shadow.step_id, shadow.agent)
+        completed = Fact(AGENT_COMPLETED, data, shadow.step_id, shadow.agent)
+        yield Together((started, *draft.noted, completed))
+
+    return Branch(result, False, record, answer)
+
+
+def _nothing() -> Asking:
+    yield from ()

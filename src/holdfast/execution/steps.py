@@ -1,0 +1,214 @@
+"""Running one step: attempts, timeouts, pauses between, and what is recorded of each."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from holdfast.domain.checkpoint import CheckpointType
+from holdfast.domain.errors import AgentFailedError
+from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_FAILED, AGENT_SKIPPED, AGENT_STARTED
+from holdfast.execution.context import Context
+from holdfast.execution.driving import Driver
+from holdfast.execution.engines.port import Engine, WorkerLostError
+from holdfast.execution.floor import floor
+from holdfast.execution.frame import Frame, Surroundings
+from holdfast.execution.journal import LOST, Fact, Journal, Save
+from holdfast.execution.options import ConfidenceRule
+from holdfast.execution.plan import Agent, OnFailure
+from holdfast.execution.stopping import StopSign
+from holdfast.execution.triggers import Moment, Trigger, TriggerWatch
+
+_TRACE_CHARS = 4000
+#: How often an agent whose worker was lost goes on elsewhere, before that counts as its own failure.
+_WORKERS_LOST_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Desks:
+    """Everything that steps share."""
+
+    journal: Journal
+    around: Surroundings
+    engines: Callable[[str | None], Engine]
+    watch: TriggerWatch
+    stop: StopSign
+    confidence: ConfidenceRule
+
+
+class Steps:
+    """Runs steps, each to its result or its end."""
+
+    def __init__(self, desks: Desks) -> None:
+        self._desks = desks
+        self._journal = desks.journal
+        #: How many attempts were made here.
+        self.ran = 0
+
+    async def run(self, agent: Agent, frame: Frame, *, is_awaited: bool = True) -> None:
+        """Run a step until its result is recorded.
+
+        Args:
+            agent: what is run.
+            frame: for what.
+            is_awaited: wait until the result is durable; else it goes with the next commit.
+
+        Raises:
+            AgentFailedError: it failed for good, and the workflow does not go on without it.
+        """
+        place = floor()
+        place.working += 1
+        try:
+            await self._run(agent, frame, is_awaited=is_awaited)
+        finally:
+            place.working -= 1
+
+    async def skip(self, agent: Agent, step_id: str, reason: str) -> None:
+        """Record that a step was not needed."""
+        await self._journal.commit_async(Fact(AGENT_SKIPPED, {"reason": reason}, step_id, agent.name))
+        self._journal.tell("agent_skipped", step_id=step_id, agent=agent.name, reason=reason)
+
+    async def _run(self, agent: Agent, frame: Frame, *, is_awaited: bool) -> None:
+        failures = lost = 0
+        while True:
+            self._desks.stop.check()
+            frame = await self._begin(agent, frame)
+            began, context = time.monotonic(), self._context(agent, frame)
+            try:
+                result = await self._attempt(agent, frame, context)
+                await self._complete(agent, context, result, began, is_awaited=is_awaited)
+                return
+            except LOST:
+                raise
+            except WorkerLostError as problem:
+                lost += 1
+                self._journal.warn(f"{frame.step_id} goes on elsewhere, its worker was lost: {problem}")
+                if lost < _WORKERS_LOST_MAX:
+                    continue
+                fault: Exception = problem
+            except Exception as problem:
+                fault = problem
+            finally:
+                context.end()
+            failures += 1
+            if not agent.retry.is_worth(fault, failures):
+                await self._give_up(agent, context, fault)
+                return
+            await self._fail(agent, context, fault, {"retries": True})
+            await asyncio.sleep(agent.retry.pause_seconds(failures))
+
+    async def _begin(self, agent: Agent, frame: Frame) -> Frame:
+        attempt = self._journal.agent_state(frame.step_id).get("attempt", 0) + 1
+        if agent.is_risky and self._desks.watch.due(Moment(Trigger.BEFORE_RISKY_OPERATION)):
+            await self._journal.commit_async(Save(str(Trigger.BEFORE_RISKY_OPERATION)))
+        await self._journal.commit_async(Fact(AGENT_STARTED, {"attempt": attempt}, frame.step_id, agent.name))
+        self._journal.tell("agent_started", step_id=frame.step_id, agent=agent.name, attempt=attempt)
+        self.ran += 1
+        return replace(frame, attempt=attempt)
+
+    def _context(self, agent: Agent, frame: Frame) -> Context:
+        driver = Driver(self._journal, asyncio.get_running_loop())
+        return Context(frame, self._journal, self._desks.around, driver, is_async=agent.is_async)
+
+    async def _attempt(self, agent: Agent, frame: Frame, context: Context) -> Any:
+        engine = self._desks.engines(agent.engine)
+        given = (context,) if agent.each is None and frame.item is None else (context, context.item)
+        future = engine.submit(agent.function, *given)
+        if agent.timeout_seconds is None:
+            return await future
+        return await _in_time(future, agent.timeout_seconds, context)
+
+    async def _complete(
+        self, agent: Agent, context: Context, result: Any, began: float, *, is_awaited: bool
+    ) -> None:
+        data = {
+            "attempt": context.attempt,
+            "result": result,
+            "duration_seconds": round(time.monotonic() - began, 6),
+            **context.notes.told(),
+        }
+        fact = Fact(AGENT_COMPLETED, data, context.step_id, agent.name)
+        occasion = Trigger.EVALUATION_COMPLETED if agent.is_evaluator else Trigger.SPECIALIST_FINISHED
+        due = self._desks.watch.due(Moment(occasion, context.step_id, context.notes.confidence))
+        if due is not None:
+            save = Save(str(due), {"type": CheckpointType.AGENT_COMPLETE, "agent_id": context.step_id})
+            await self._journal.commit_async(fact, save)
+        elif is_awaited:
+            await self._journal.commit_async(fact)
+        else:
+            self._journal.note(fact)
+        self._journal.tell(
+            "agent_completed",
+            step_id=context.step_id,
+            agent=agent.name,
+            seconds=data["duration_seconds"],
+            metrics=context.notes.metrics,
+            confidence=context.notes.confidence,
+        )
+
+    async def _give_up(self, agent: Agent, context: Context, fault: Exception) -> None:
+        """Record that nobody tries again, with a checkpoint of everything that may help."""
+        await self._fail(agent, context, fault, {"retries": False})
+        if self._desks.watch.due(Moment(Trigger.ERROR_ENCOUNTERED)):
+            told = {"error": _told(fault), "attempt": context.attempt, "partial": context.notes.told()}
+            await self._journal.commit_async(
+                Save(
+                    str(Trigger.ERROR_ENCOUNTERED),
+                    {"type": CheckpointType.ERROR_STATE, "agent_id": context.step_id, "agent_state": told},
+                )
+            )
+        if agent.on_failure is OnFailure.SKIP:
+            await self.skip(agent, context.step_id, f"it failed: {fault}")
+            return
+        raise AgentFailedError(
+            f"the agent failed: {type(fault).__name__}: {fault}",
+            place=f"{context.workflow_id} {context.step_id}",
+            hint="Mend the cause and run it again: what was committed is kept.",
+        ) from fault
+
+    async def _fail(self, agent: Agent, context: Context, fault: Exception, more: Mapping[str, Any]) -> None:
+        before = self._confidence_of(context)
+        after = self._desks.confidence(before, context.attempt, fault)
+        data = {
+            "attempt": context.attempt,
+            "error": _told(fault),
+            "confidence": after,
+            "confidence_before": before,
+            "reason": f"attempt {context.attempt} failed with {type(fault).__name__}",
+            **more,
+        }
+        await self._journal.commit_async(Fact(AGENT_FAILED, data, context.step_id, agent.name))
+        self._journal.tell(
+            "agent_failed", step_id=context.step_id, agent=agent.name, error=str(fault), **more
+        )
+
+    def _confidence_of(self, context: Context) -> float:
+        if context.notes.confidence is not None:
+            return context.notes.confidence
+        known = self._journal.fields.get("confidence")
+        value = known.get(context.step_id) if isinstance(known, Mapping) else None
+        return float(value) if value is not None else 1.0
+
+
+async def _in_time(future: asyncio.Future[Any], timeout_seconds: float, context: Context) -> Any:
+    """Wait for an agent as long as it shows itself in time."""
+    try:
+        while True:
+            left_seconds = timeout_seconds - context.quiet_seconds
+            if left_seconds <= 0:
+                raise TimeoutError(f"nothing was heard of the agent for {timeout_seconds:g} seconds")
+            done, _ = await asyncio.wait({future}, timeout=left_seconds)
+            if done:
+                return future.result()
+    except BaseException:
+        future.cancel()
+        raise
+
+
+def _told(fault: BaseException) -> dict[str, Any]:
+    lines = "".join(traceback.format_exception(fault))
+    return {"type": type(fault).__name__, "message": str(fault), "trace": lines[-_TRACE_CHARS:]}

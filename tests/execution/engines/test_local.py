@@ -1,0 +1,61 @@
+"""The engine of this process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+
+from holdfast.execution.engines.local import LocalEngine
+
+NAME: contextvars.ContextVar[str] = contextvars.ContextVar("NAME")
+
+
+def test_coroutines_run_on_the_loop_and_functions_in_threads() -> None:
+    async def main() -> tuple[int, int]:
+        engine = LocalEngine()
+
+        async def here(n: int) -> int:
+            assert threading.current_thread() is threading.main_thread()
+            return n
+
+        def there(n: int) -> int:
+            assert threading.current_thread() is not threading.main_thread()
+            return n
+
+        try:
+            return await engine.submit(here, 1), await engine.submit(there, 2)
+        finally:
+            engine.close()
+
+    assert asyncio.run(main()) == (1, 2)
+    assert not LocalEngine.is_remote
+
+
+def test_a_thread_sees_the_variables_of_whoever_asked() -> None:
+    async def main() -> str:
+        engine = LocalEngine()
+        NAME.set("kelp")
+        return str(await engine.submit(lambda: NAME.get()))
+
+    assert asyncio.run(main()) == "kelp"
+
+
+def test_cancelling_ends_a_coroutine() -> None:
+    async def main() -> bool:
+        begun, ended = asyncio.Event(), asyncio.Event()
+
+        async def endless() -> None:
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+
+        work = LocalEngine().submit(endless)
+        await begun.wait()
+        work.cancel()
+        await ended.wait()
+        return True
+
+    assert asyncio.run(main())

@@ -1,0 +1,143 @@
+"""Running again from an earlier point, on a fork."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from holdfast import RunResult, Workflow
+from holdfast.domain.errors import (
+    CheckpointConflictError,
+    CheckpointNotFoundError,
+    DeclarationError,
+    InvalidStateError,
+)
+from holdfast.execution.again import agents_from
+from holdfast.execution.context import Context
+from tests.execution.runs import opened, run
+
+
+def team(calls: list[str]) -> Workflow:
+    workflow = Workflow("team")
+
+    @workflow.agent
+    def plan(ctx: Context) -> int:
+        calls.append("plan")
+        return int(ctx.inputs["n"])
+
+    @workflow.agent(after=plan)
+    def work(ctx: Context) -> int:
+        calls.append("work")
+        return ctx.result("plan") + int(ctx.inputs["n"])
+
+    @workflow.agent(after=work)
+    def sum_up(ctx: Context) -> int:
+        calls.append("sum_up")
+        return ctx.result("work") * 10
+
+    @workflow.agent(after=plan)
+    def aside(ctx: Context) -> str:
+        calls.append("aside")
+        return "aside"
+
+    return workflow
+
+
+def again(workflow: Workflow, *given: Any, **named: Any) -> RunResult:
+    return asyncio.run(workflow.rerun_from(*given, **named))
+
+
+def test_a_run_is_repeated_from_an_agent_on_with_other_inputs() -> None:
+    calls: list[str] = []
+    workflow = team(calls)
+    with opened() as service:
+        assert run(workflow, service, inputs={"n": 1}).results["sum_up"] == 20
+        calls.clear()
+        result = again(workflow, service, "WF-1", "work", new_workflow_id="WF-2", inputs={"n": 5})
+        assert result.results["sum_up"] == 60 and result.results["plan"] == 1
+        assert calls == ["work", "sum_up"] and result.is_completed
+        # What happened happened.
+        assert run(workflow, service).results["sum_up"] == 20
+        state = service.load_latest("WF-2")
+        assert state is not None and state.context["inputs"] == {"n": 5}
+
+
+def test_an_agent_that_is_not_there_is_refused_by_name() -> None:
+    workflow = team([])
+    with opened() as service:
+        run(workflow, service, inputs={"n": 1})
+        with pytest.raises(DeclarationError, match="nobody"):
+            again(workflow, service, "WF-1", "nobody", new_workflow_id="WF-2")
+
+
+def test_a_fork_takes_no_name_that_is_taken() -> None:
+    workflow = team([])
+    with opened() as service:
+        run(workflow, service, inputs={"n": 1})
+        with pytest.raises(CheckpointConflictError):
+            again(workflow, service, "WF-1", "work", new_workflow_id="WF-1")
+
+
+def test_a_run_goes_on_from_an_earlier_checkpoint_on_a_fork() -> None:
+    calls: list[str] = []
+    workflow = team(calls)
+    with opened() as service:
+        run(workflow, service, inputs={"n": 1})
+        calls.clear()
+        result = asyncio.run(workflow.resume_from_checkpoint(service, "WF-1@2", new_workflow_id="WF-2"))
+        assert result.workflow_id == "WF-2" and result.results["sum_up"] == 20
+        assert sorted(calls) == ["aside", "sum_up", "work"]
+
+
+def test_the_newest_checkpoint_of_a_run_that_ended_tells_its_result() -> None:
+    workflow = team([])
+    with opened() as service:
+        run(workflow, service, inputs={"n": 1})
+        result = asyncio.run(workflow.resume_from_checkpoint(service, "WF-1@latest"))
+        assert result.is_completed and result.ran == 0
+
+
+def test_an_earlier_checkpoint_needs_a_name_for_what_follows() -> None:
+    workflow = team([])
+    with opened() as service:
+        run(workflow, service, inputs={"n": 1})
+        with pytest.raises(InvalidStateError, match="gone on since"):
+            asyncio.run(workflow.resume_from_checkpoint(service, "WF-1@1"))
+        with pytest.raises(CheckpointNotFoundError):
+            asyncio.run(workflow.resume_from_checkpoint(service, "WF-9@1"))
+
+
+def test_what_comes_after_an_agent_is_found_through_stages() -> None:
+    workflow = Workflow("stages")
+    first = workflow.sequential("first")
+    for name in "abc":
+        first.agent(name=name)(lambda ctx: None)
+    both = workflow.parallel("both")
+    for name in "de":
+        both.agent(name=name)(lambda ctx: None)
+    loop = workflow.loop("loop")
+    loop.agent(name="f")(lambda ctx: None)
+    loop.evaluator(name="g")(lambda ctx: True)
+    plan = workflow.plan
+    assert agents_from(plan, "b") == set("bcdefg")
+    assert agents_from(plan, "d") == set("dfg")
+    assert agents_from(plan, "g") == set("fg")
+
+
+def test_a_fork_forgets_what_its_steps_had_left() -> None:
+    calls: list[str] = []
+    workflow = Workflow("items")
+
+    @workflow.agent(each=lambda ctx: ["a", "b"])
+    def work(ctx: Context, item: str) -> str:
+        calls.append(item)
+        ctx.milestone("half", item)
+        return item + str(ctx.spawn(lambda c: 1, name="part"))
+
+    with opened() as service:
+        run(workflow, service)
+        calls.clear()
+        result = again(workflow, service, "WF-1", "work", new_workflow_id="WF-2")
+        assert sorted(calls) == ["a", "b"] and result.ran == 4

@@ -1,0 +1,201 @@
+"""Beginning a run, and going on with one: store, lease, state."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast import AgentFailedError, RunOptions, Workflow
+from holdfast.domain.errors import (
+    GraphChangedError,
+    InvalidIdError,
+    LeaseHeldError,
+    LeaseLostError,
+)
+from holdfast.execution.context import Context
+from holdfast.execution.options import LEASE_SECONDS
+from tests.execution.runs import chain, opened, run
+
+
+def one(ctx: Context) -> int:
+    return 1
+
+
+def two(ctx: Context) -> int:
+    return 2
+
+
+@pytest.mark.parametrize("scheme", ["file", "sqlite"])
+def test_a_run_opens_a_store_by_its_url_and_closes_it(tmp_path: Path, scheme: str) -> None:
+    url = f"{scheme}:{tmp_path}/store"
+    result = chain(one, two).run_sync(url, "WF-1")
+    assert result.value == 2
+    with holdfast.open(url) as service:
+        assert service.workflows() == ["WF-1"] and service.lease_of("WF-1") is None
+
+
+def test_a_run_over_an_async_service(tmp_path: Path) -> None:
+    async def main() -> Any:
+        async with holdfast.open_async(f"file:{tmp_path}/store") as service:
+            return await chain(one).run(service, "WF-1")
+
+    assert asyncio.run(main()).value == 1
+
+
+def test_running_an_id_that_ended_answers_what_came_of_it() -> None:
+    calls: list[int] = []
+    workflow = chain(lambda_named("a", lambda ctx: calls.append(1)))
+    with opened() as service:
+        first, second = run(workflow, service), run(workflow, service)
+    assert calls == [1] and first.results == second.results
+    assert second.resumed and second.ran == 0 and second.kept == 1
+
+
+def lambda_named(name: str, function: Any) -> Any:
+    function.__name__ = name
+    return function
+
+
+def test_two_runs_of_one_id_at_once_are_one_too_many() -> None:
+    async def main(service: holdfast.CheckpointService) -> list[Any]:
+        begun, go_on = asyncio.Event(), asyncio.Event()
+
+        async def slow(ctx: Context) -> int:
+            begun.set()
+            await go_on.wait()
+            return 1
+
+        workflow = chain(slow)
+        first = asyncio.ensure_future(workflow.run(service, "WF-1"))
+        await begun.wait()
+        with pytest.raises(LeaseHeldError):
+            await workflow.run(service, "WF-1")
+        go_on.set()
+        return [(await first).value]
+
+    with opened() as service:
+        assert asyncio.run(main(service)) == [1]
+
+
+def test_a_run_that_lost_its_lease_ends_and_records_nothing_more() -> None:
+    async def main(service: holdfast.CheckpointService) -> None:
+        async def slow(ctx: Context) -> int:
+            store = service._engine.kit.store
+            lease = store.lease("WF-1")
+            assert lease is not None
+            store.release(lease)
+            store.acquire("WF-1", "somebody else", 60)
+            await asyncio.Event().wait()
+            return 1
+
+        with pytest.raises(LeaseLostError):
+            await chain(slow).run(service, "WF-1", options=RunOptions(lease_seconds=0.03))
+
+    with opened() as service:
+        asyncio.run(main(service))
+        state = service.load_latest("WF-1")
+        assert state is not None and state.status == "in_progress"
+
+
+def test_a_changed_graph_is_told_and_what_fits_is_kept() -> None:
+    broken = [True]
+
+    def two(ctx: Context) -> int:
+        if broken:
+            raise RuntimeError("broken")
+        return 2
+
+    def inserted(ctx: Context) -> int:
+        return 7
+
+    with opened() as service:
+        with pytest.raises(AgentFailedError):
+            run(chain(one, two), service)
+        broken.clear()
+        with pytest.raises(GraphChangedError, match="'inserted' is new"):
+            run(chain(one, inserted, two), service, strict=True)
+        result = run(chain(one, inserted, two), service)
+        assert result.results == {"one": 1, "inserted": 7, "two": 2} and result.kept == 1
+        assert any("'inserted' is new" in text for text in result.warnings)
+        state = service.load_latest("WF-1")
+        assert state is not None
+        names = [agent["name"] for stage in state.dag_structure["stages"] for agent in stage["agents"]]
+        assert names == ["one", "inserted", "two"]
+
+
+def test_an_agent_that_was_renamed_keeps_its_result() -> None:
+    calls: list[str] = []
+
+    def old(ctx: Context) -> int:
+        calls.append("old")
+        return 1
+
+    def new(ctx: Context) -> int:
+        calls.append("new")
+        return 1
+
+    def last(ctx: Context) -> int:
+        if len(calls) == 1:
+            calls.append("last")
+            raise RuntimeError("broken")
+        return int(ctx.result("new")) + 1
+
+    with opened() as service:
+        with pytest.raises(AgentFailedError):
+            run(chain(old, last), service)
+        assert run(chain(new, last), service, renamed={"old": "new"}).value == 2
+    assert calls == ["old", "last"]
+
+
+def test_the_inputs_of_a_run_are_those_it_began_with() -> None:
+    broken = [True]
+
+    def agent(ctx: Context) -> Any:
+        if broken:
+            raise RuntimeError("broken")
+        return ctx.inputs
+
+    with opened() as service:
+        with pytest.raises(AgentFailedError):
+            run(chain(agent), service, inputs={"n": 1})
+        broken.clear()
+        assert run(chain(agent), service, inputs={"n": 2}).value == {"n": 1}
+
+
+def test_an_id_that_is_none_is_refused_before_anything_happens() -> None:
+    with opened() as service:
+        with pytest.raises(InvalidIdError):
+            run(chain(one), service, "")
+        assert service.workflows() == []
+
+
+def test_values_of_all_kinds_come_back_from_a_crash_as_they_were() -> None:
+    value = {"t": (1, 2), "s": {3}, "b": b"\x00", "f": 1.0, "n": None, "big": 2**80}
+    broken = [True]
+
+    def first(ctx: Context) -> Any:
+        return value
+
+    def last(ctx: Context) -> Any:
+        if broken:
+            raise RuntimeError("broken")
+        return ctx.result("first")
+
+    with opened() as service:
+        with pytest.raises(AgentFailedError):
+            run(chain(first, last), service)
+        broken.clear()
+        assert run(chain(first, last), service).value == value
+
+
+def test_a_lease_lives_for_half_a_minute_by_default() -> None:
+    assert RunOptions().lease_seconds == LEASE_SECONDS == 30
+
+
+def test_an_empty_workflow_is_over_at_once() -> None:
+    with opened() as service:
+        assert run(Workflow("empty"), service).is_completed

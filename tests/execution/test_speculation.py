@@ -1,0 +1,100 @@
+"""Speculative branches leave no trace until they are confirmed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from holdfast import AgentFailedError, Retry
+from holdfast.execution.context import Context
+from tests.execution.runs import chain, opened, run, types
+
+
+def guess(ctx: Context, item: int) -> int:
+    ctx.decide(f"guessed {item}")
+    ctx.output(item)
+    return item * 10
+
+
+def test_only_the_confirmed_branch_is_recorded() -> None:
+    def agent(ctx: Context) -> Any:
+        left, right = ctx.speculate(guess, 1, name="left"), ctx.speculate(guess, 2, name="right")
+        assert left.result == 10 and not left.is_confirmed
+        return right.confirm()
+
+    with opened() as service:
+        result = run(chain(agent), service)
+        assert result.value == 20 and result.outputs == [2]
+        assert "agent>left" not in result.results and result.results["agent>right"] == 20
+        state = service.load_latest("WF-1")
+        assert state is not None and [one["description"] for one in state.decisions] == ["guessed 2"]
+        assert types(service).count("DECISION_RECORDED") == 1
+
+
+def test_an_async_agent_awaits_its_branches() -> None:
+    async def later(ctx: Context, item: int) -> int:
+        return item + 1
+
+    async def agent(ctx: Context) -> Any:
+        branch = await ctx.speculate(later, 1)
+        return await branch.confirm()
+
+    with opened() as service:
+        assert run(chain(agent), service).value == 2
+
+
+def test_a_branch_that_was_confirmed_is_not_run_again() -> None:
+    calls = []
+
+    def costly(ctx: Context) -> str:
+        calls.append(1)
+        return "dear"
+
+    def agent(ctx: Context) -> Any:
+        branch = ctx.speculate(costly)
+        branch.confirm()
+        branch.confirm()
+        if ctx.attempt == 1:
+            raise RuntimeError("after the confirmation")
+        assert branch.is_confirmed
+        return branch.result
+
+    with opened() as service:
+        assert run(chain(agent, retry=Retry(2, delay_seconds=0)), service).value == "dear"
+    assert len(calls) == 1
+
+
+def test_a_branch_may_change_nothing_outside() -> None:
+    def rash(ctx: Context) -> None:
+        ctx.effect("send", print)
+
+    def agent(ctx: Context) -> None:
+        ctx.speculate(rash)
+
+    with opened() as service, pytest.raises(AgentFailedError, match="speculative"):
+        run(chain(agent), service)
+
+
+def test_an_async_branch_may_change_nothing_outside_either() -> None:
+    async def rash(ctx: Context) -> None:
+        await ctx.milestone("half")
+
+    async def agent(ctx: Context) -> None:
+        await ctx.speculate(rash)
+
+    with opened() as service, pytest.raises(AgentFailedError, match="speculative"):
+        run(chain(agent), service)
+
+
+def test_a_branch_sees_the_state_of_the_run_and_tells_nobody() -> None:
+    def peek(ctx: Context) -> Any:
+        ctx.progress(0.5)
+        assert ctx.resumed_from is None
+        return ctx.shared["inputs"]
+
+    def agent(ctx: Context) -> Any:
+        return ctx.speculate(peek).result
+
+    with opened() as service:
+        assert run(chain(agent), service, inputs={"q": 1}).value == {"q": 1}

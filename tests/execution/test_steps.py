@@ -1,0 +1,200 @@
+"""Attempts of one step: retries, timeouts, failures, and what is recorded of each."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from holdfast import AgentFailedError, Retry, Workflow
+from holdfast.execution.context import Context
+from tests.execution.runs import chain, kinds, opened, run, told_to, types
+
+
+def test_an_agent_is_tried_again_and_its_confidence_sinks_by_the_factor() -> None:
+    def agent(ctx: Context) -> str:
+        ctx.confidence(0.5)
+        if ctx.attempt < 3:
+            raise ConnectionError("not yet")
+        return "ok"
+
+    told, subscriber = told_to()
+    with opened() as service:
+        run(chain(agent, retry=Retry(3, delay_seconds=0)), service, subscribers=(subscriber,))
+        failed = [event.data for event in service.events("WF-1", type="AGENT_FAILED")]
+    assert [one["confidence"] for one in failed] == [0.4, 0.4]
+    assert failed[0]["confidence_before"] == 0.5 and "attempt 1 failed" in failed[0]["reason"]
+    assert failed[0]["error"]["type"] == "ConnectionError" and "not yet" in failed[0]["error"]["trace"]
+    assert [data["retries"] for kind, data in told if kind == "agent_failed"] == [True, True]
+
+
+def test_the_rule_for_confidence_can_be_replaced() -> None:
+    def agent(ctx: Context) -> str:
+        if ctx.attempt == 1:
+            raise ValueError("no")
+        return "ok"
+
+    with opened() as service:
+        run(
+            chain(agent, retry=Retry(2, delay_seconds=0)),
+            service,
+            confidence_rule=lambda before, attempt, fault: before / 4,
+        )
+        [failed] = service.events("WF-1", type="AGENT_FAILED")
+        assert failed.data["confidence"] == 0.25 and failed.data["confidence_before"] == 1.0
+
+
+def test_an_error_that_is_not_worth_it_is_not_tried_again() -> None:
+    calls = []
+
+    def agent(ctx: Context) -> None:
+        calls.append(ctx.attempt)
+        raise TypeError("a bug")
+
+    retry = Retry(5, delay_seconds=0, on=(ConnectionError,))
+    with opened() as service, pytest.raises(AgentFailedError, match="TypeError: a bug"):
+        run(chain(agent, retry=retry), service)
+    assert calls == [1]
+
+
+def test_a_failure_for_good_is_a_checkpoint_with_everything_that_may_help() -> None:
+    def agent(ctx: Context) -> None:
+        ctx.output("half")
+        raise RuntimeError("broken")
+
+    with opened() as service:
+        with pytest.raises(AgentFailedError) as caught:
+            run(chain(agent), service)
+        assert isinstance(caught.value.__cause__, RuntimeError)
+        assert kinds(service)[-1] == "error_state"
+        state = service.load_latest("WF-1")
+        found = service.get_by_id("WF-1@latest")
+        assert state is not None and found is not None
+        assert found.agent_state["error"]["message"] == "broken"
+        assert found.agent_state["partial"] == {"outputs": ["half"]}
+        assert state.outputs == [] and state.agent_states["agent"]["status"] == "failed"
+
+
+def test_a_failed_run_goes_on_where_it_was_once_the_cause_is_mended() -> None:
+    calls = []
+    broken = [True]
+
+    def first(ctx: Context) -> int:
+        calls.append("first")
+        return 1
+
+    def second(ctx: Context) -> int:
+        calls.append("second")
+        if broken:
+            raise RuntimeError("broken")
+        return ctx.result("first") + 1
+
+    workflow = chain(first, second)
+    with opened() as service:
+        with pytest.raises(AgentFailedError):
+            run(workflow, service)
+        broken.clear()
+        result = run(workflow, service)
+    assert result.value == 2 and result.resumed and result.kept == 1 and result.ran == 1
+    assert calls == ["first", "second", "second"]
+
+
+def test_a_workflow_can_go_on_without_an_agent_that_failed() -> None:
+    workflow = Workflow("team")
+
+    @workflow.agent(on_failure="skip")
+    def optional(ctx: Context) -> None:
+        raise RuntimeError("no luck")
+
+    @workflow.agent(after=optional)
+    def last(ctx: Context) -> object:
+        return ctx.result("optional")
+
+    with opened() as service:
+        result = run(workflow, service)
+        assert result.is_completed and result.value is None
+        state = service.load_latest("WF-1")
+        assert state is not None and state.agent_states["optional"]["status"] == "skipped"
+
+
+def test_an_async_agent_that_shows_no_sign_of_life_is_given_up() -> None:
+    cancelled = []
+
+    async def agent(ctx: Context) -> str:
+        if ctx.attempt == 2:
+            return "ok"
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append(True)
+            raise
+        return "never"
+
+    workflow = Workflow("slow", retry=Retry(2, delay_seconds=0))
+    workflow.agent(timeout_seconds=0.05)(agent)
+    with opened() as service:
+        assert run(workflow, service).value == "ok"
+        [failed] = service.events("WF-1", type="AGENT_FAILED")
+        assert failed.data["error"]["type"] == "TimeoutError"
+    assert cancelled == [True]
+
+
+def test_a_plain_agent_that_takes_too_long_leaves_no_trace_when_it_goes_on() -> None:
+    go_on, over = threading.Event(), threading.Event()
+    faults: list[BaseException] = []
+
+    def agent(ctx: Context) -> str:
+        if ctx.attempt == 2:
+            return "ok"
+        go_on.wait()
+        try:
+            ctx.decide("too late")
+        except BaseException as fault:
+            faults.append(fault)
+        over.set()
+        return "late"
+
+    workflow = Workflow("slow", retry=Retry(2, delay_seconds=0))
+    workflow.agent(timeout_seconds=0.05)(agent)
+    with opened() as service:
+        assert run(workflow, service).value == "ok"
+        go_on.set()
+        over.wait()
+        assert [type(fault).__name__ for fault in faults] == ["AttemptOverError"]
+        assert "DECISION_RECORDED" not in types(service)
+
+
+def test_an_agent_that_shows_itself_may_take_its_time() -> None:
+    async def agent(ctx: Context) -> str:
+        for _ in range(8):
+            await asyncio.sleep(0.05)
+            ctx.heartbeat()
+        return "ok"
+
+    workflow = Workflow("alive")
+    workflow.agent(timeout_seconds=0.25)(agent)
+    with opened() as service:
+        assert run(workflow, service).value == "ok"
+
+
+def test_a_checkpoint_is_made_before_a_risky_agent() -> None:
+    told, subscriber = told_to()
+    workflow = Workflow("risk")
+
+    @workflow.agent(risky=True)
+    def agent(ctx: Context) -> None:
+        pass
+
+    with opened() as service:
+        run(workflow, service, subscribers=(subscriber,))
+    names = [data.get("reason", kind) for kind, data in told]
+    assert names.index("before_risky_operation") < names.index("agent_started")
+
+
+def test_a_result_of_a_type_nobody_registered_fails_the_agent_by_name() -> None:
+    def agent(ctx: Context) -> object:
+        return object()
+
+    with opened() as service, pytest.raises(AgentFailedError, match="UnsupportedTypeError"):
+        run(chain(agent), service)
