@@ -9,6 +9,7 @@ from typing import Any
 
 import holdfast
 from holdfast.application.app import App
+from holdfast.application.progress_files import ProgressFiles
 from holdfast.application.recovery.quarantining import Quarantine
 from holdfast.application.recovery_files import RecoveryFiles
 from holdfast.application.resolve import resolve
@@ -16,6 +17,7 @@ from holdfast.application.service import CheckpointService
 from holdfast.application.sessions.working_sessions import WorkingSessions
 from holdfast.cli.main import main
 from holdfast.domain.personal import Personal
+from holdfast.domain.progress_report import REPORT_EVENT
 from holdfast.domain.state import WorkflowState
 from tests.encrypted import OLD_KEY
 
@@ -152,6 +154,9 @@ def _care(service: CheckpointService) -> None:
     )
     sessions.hand_off("s-2", "worker", "half done", {"next": "ask"})
     sessions.resume_session("s-2", "s-3")
+    service.requests.put("WF-1", "approval", reason="looks right", data={"granted": True, "name": "send"})
+    reported = service.append_event("WF-1", REPORT_EVENT, {"title": "Offers", "summary": "three"})
+    ProgressFiles(engine.kit).append(reported)
     files = RecoveryFiles(engine.kit, engine.trail)
     found = resolve(engine.kit.store, "WF-1@2")
     files.record(["WF-1"], files.failure_of(found, "app.resume", "ValueError", "it broke", 1))

@@ -19,6 +19,7 @@ import pytest
 import holdfast
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.application.app import App
+from holdfast.application.progress_files import ProgressFiles
 from holdfast.cli.main import main
 from holdfast.config_sources import TABLES
 from holdfast.domain.errors import (
@@ -27,6 +28,7 @@ from holdfast.domain.errors import (
     NoValidCheckpointError,
     StateTooLargeError,
 )
+from holdfast.domain.progress_report import REPORT_EVENT
 from tests.encrypted import OLD_KEY
 
 KEPT = 24
@@ -320,6 +322,14 @@ def test_on_fault(opened: Opened) -> None:
         service.flush()
     with holdfast.open() as service:
         assert service.restore_checkpoint(held).context == {"a": 2}
+
+
+def test_progress_path(opened: Opened) -> None:
+    for text, place in (("", ".holdfast/progress"), ("[checkpoint]\nprogress_path = 'reports'", "reports")):
+        with opened(text) as service:
+            section = service.append_event("w", REPORT_EVENT, {"title": "Offers", "summary": "three"})
+            ProgressFiles(service._engine.kit).append(section)
+        assert [path.as_posix() for path in Path().rglob("w.md")] == [f"{place}/w.md"]
 
 
 def test_memory_budget_mb_and_emergency_path(opened: Opened, tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ def refused(folder: Path, text: str) -> ConfigError:
         ("checkpoint", "max_checkpoints_per_phase", "5", "max_per_phase", 5),
         ("checkpoint", "checkpoint_size_limit_mb", "100", "limit_bytes", 100 * MEGABYTE),
         ("checkpoint", "checkpoint_size_limit_mb", "0.5", "limit_bytes", MEGABYTE // 2),
+        ("checkpoint", "progress_path", '"./reports"', "progress_path", "./reports"),
         ("recovery", "auto_recovery", "true", "auto_recovery", True),
         ("recovery", "max_recovery_attempts", "5", "max_recovery_attempts", 5),
         ("recovery", "recovery_timeout_seconds", "60", "recovery_timeout_seconds", 60),

@@ -219,6 +219,7 @@ def test_every_store_keeps_the_same_shapes(kind: str, tmp_path: Path) -> None:
         service.holds.place(workflow_id="W", reason="case 7")
         service.sessions.open_session("s-2", agent="planner")
         service.quarantine.put("W", 3, "for a test")
+        service.requests.put("W", "pause", reason="for a test", data={"until": "noon"})
         service.flush()
         problems = list(problems_in(service._engine.kit.store, is_sealed=kind == "sealed"))
     assert not problems, "\n".join(problems[:20])

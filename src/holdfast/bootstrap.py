@@ -17,6 +17,7 @@ from typing import Any
 from holdfast.adapters.crypto.keystore import KeyFolder
 from holdfast.adapters.formats import for_mode
 from holdfast.adapters.packer import OrmsgpackPacker
+from holdfast.adapters.progress import progress_place
 from holdfast.adapters.redactors import passing_redactor, redactor_maker
 from holdfast.adapters.system import RandomIds, SystemClock, login_name, space_of
 from holdfast.application.aio import AsyncCheckpointService
@@ -141,7 +142,7 @@ def build_kit(
     """Put together what the use cases work with."""
     app = app or App()
     types = registry or app.types or TypeRegistry()
-    vault = _vault(store, config)
+    vault = open_vault(store, _cipher, key_sources_of(config), encrypt=config.encrypt)
     redactor = _redactor(store, config, vault)
     if vault is not None and redactor is not None:
         types = types.of_people(HidingPeople(vault, redactor, OrmsgpackPacker(types)))
@@ -178,13 +179,10 @@ def build_kit(
         app=app,
         recovery=config.recovery,
         faults=config.faults,
+        # What is sealed in the store does not lie open beside it.
+        progress=progress_place(store.url, config.progress_path) if vault is None else None,
         space=space_of(store.url),
     )
-
-
-def _vault(store: Store, config: Config) -> Vault | None:
-    """Answer what seals and opens, if the store is an encrypted one or is to become one."""
-    return open_vault(store, _cipher, key_sources_of(config), encrypt=config.encrypt)
 
 
 def key_sources_of(config: Config) -> list[KeySource]:

@@ -75,6 +75,8 @@ class Config:
         on_fault: what cannot be made durable: `raise` tells the caller, `degrade` keeps it in memory.
         memory_budget_bytes: how much is kept in memory so.
         emergency_path: a folder for what memory does not hold; beside temporary files by default.
+        progress_path: a folder for the progress reports of workflows; by default in the store's folder, or
+            beside its file, and nowhere where a store has neither.
         app: handlers, reducers and migrations for the command line, as `module:object`; see docs/config.md.
     """
 
@@ -119,6 +121,7 @@ class Config:
     on_fault: str = "raise"
     memory_budget_bytes: int = 64 * 1024 * 1024
     emergency_path: str | None = None
+    progress_path: str | None = None
     app: str | None = None
 
     def __post_init__(self) -> None:

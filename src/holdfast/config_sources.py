@@ -85,6 +85,7 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
         "retention_days": Key("retain_days"),
         "max_checkpoints_per_phase": Key("max_per_phase"),
         "checkpoint_size_limit_mb": Key("limit_bytes", _megabytes),
+        "progress_path": Key("progress_path"),
     },
     "recovery": {
         "auto_recovery": Key("auto_recovery"),

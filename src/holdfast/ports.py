@@ -178,6 +178,29 @@ class WitnessMemory(Protocol):
         """
 
 
+class ProgressPlace(Protocol):
+    """Where people find the progress reports of workflows, one text each. Nobody may count on them.
+
+    Raises CheckpointWriteError where something cannot be written or taken away; what cannot be read is not
+    there.
+    """
+
+    def append(self, workflow_id: str, head: str, text: str) -> None:
+        """Add to the end of a report; a new one begins with its head."""
+
+    def replace(self, workflow_id: str, text: str) -> None:
+        """Put a whole report in the place of what is there: whoever reads finds the one or the other."""
+
+    def remove(self, workflow_id: str) -> None:
+        """Take a report away, if there is one."""
+
+    def read(self, workflow_id: str) -> str | None:
+        """The report; None if there is none."""
+
+    def has(self, workflow_id: str) -> bool:
+        """Whether there is one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing a store check saw: where, what, and whether acknowledged data is harmed."""

@@ -25,6 +25,7 @@ from holdfast.application.housekeeping import Housekeeper
 from holdfast.application.kit import Kit
 from holdfast.application.privacy.erasing import Eraser
 from holdfast.application.privacy.subject_export import SubjectExporter
+from holdfast.application.progress_files import ProgressFiles
 from holdfast.application.reading import Reader
 from holdfast.application.recovery.incomplete import StartUp, start_up
 from holdfast.application.recovery.partial_failure import PartialFailures
@@ -116,6 +117,7 @@ class Engine:
             lambda *given: self.wait(self.writer.create(self.checkpoint_command(*given))),
         )
         self.sessions = WorkingSessions(kit, self.trail, self.writer, self.reader, self.wait)
+        self.progress = ProgressFiles(kit, self.trail)
         self.upgrades = Upgrading(kit, self.trail, self.writer, self.reader, self.wait)
 
     def _face(self) -> Any:

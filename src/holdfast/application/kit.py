@@ -15,7 +15,7 @@ from holdfast.domain.plain import TypeRegistry
 from holdfast.domain.recovery import RecoverySettings
 from holdfast.domain.retention import RetentionPolicy
 from holdfast.domain.retry import FaultSettings
-from holdfast.ports import Clock, Formats, IdSource, Packer, Signing, Store
+from holdfast.ports import Clock, Formats, IdSource, Packer, ProgressPlace, Signing, Store
 
 WARN_BYTES = 500 * 1024
 LIMIT_BYTES = 100 * 1024 * 1024
@@ -68,5 +68,7 @@ class Kit:
     faults: FaultSettings = field(default_factory=FaultSettings)
     #: Opens the second store, for when neither this one nor memory has room; None: there is none.
     spare: Callable[[], Kit] | None = None
+    #: Where progress reports are written; None: nowhere.
+    progress: ProgressPlace | None = None
     #: Tells the size of the disk that the store is on, and what is free of it; None: nobody can.
     space: Callable[[], tuple[int, int] | None] | None = None

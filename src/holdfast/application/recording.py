@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from holdfast.application.recovery.owners import is_dead, own_name
 from holdfast.application.resolve import living, resolve
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.checkpoint import CheckpointType, has_ended
+from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.record import Lease
 from holdfast.domain.recovery import RecoveryMode, RecoveryResult
@@ -111,6 +112,11 @@ class Recording:
         options: CheckpointOptions = {"type": CheckpointType.WORKFLOW_START, "force": True}
         made: CheckpointID = self.wait(self.checkpoint(new_workflow_id, edited, options))
         return made
+
+    def report(self, events: Sequence[Event]) -> None:
+        """Bring the progress report up to date with events that were committed."""
+        for event in events:
+            self._engine.progress.append(event)
 
     def now(self) -> datetime:
         """Tell the time by the service's clock."""

@@ -9,8 +9,11 @@ from holdfast.application.holding import Holds
 from holdfast.application.key_care import Keys
 from holdfast.application.privacy.erasing import Eraser
 from holdfast.application.privacy.subject_export import SubjectExporter
+from holdfast.application.progress_files import ProgressFiles
+from holdfast.application.recording import Recording
 from holdfast.application.recovery.partial_failure import PartialFailures
 from holdfast.application.recovery.quarantining import Quarantine
+from holdfast.application.requests import Requests
 from holdfast.application.sessions.working_sessions import WorkingSessions
 from holdfast.application.subjects import Subjects
 from holdfast.application.travel.replaying import Replaying
@@ -59,6 +62,21 @@ class Rooms:
     def sessions(self) -> WorkingSessions:
         """Sessions: opening, closing, handing off and resuming them."""
         return self._engine.sessions
+
+    @property
+    def recording(self) -> Recording:
+        """Recording several facts in one commit, for whoever runs workflows."""
+        return Recording(self._engine)
+
+    @property
+    def progress(self) -> ProgressFiles:
+        """Progress reports: what a workflow has found out so far, for people."""
+        return self._engine.progress
+
+    @property
+    def requests(self) -> Requests:
+        """What is asked of workflows by those who do not run them."""
+        return Requests(self._engine.kit, self._engine.trail)
 
     @property
     def replaying(self) -> Replaying:

@@ -24,6 +24,18 @@ from holdfast.domain.trail_check import verify_session
 from holdfast.ports import Store
 
 MOMENT = datetime(2026, 1, 11, 12, tzinfo=UTC)
+#: A file in each room that Holdfast keeps files in.
+_ROOM_FILES = (
+    "audit/log/heads/1",
+    "holds/1a2b",
+    "imports/1a2b/import.json",
+    "keys/keyring.json",
+    "quarantine/1a2b.json",
+    "recovery/latest.json",
+    "reports/register.json",
+    "requests/1a2b/00000000-0000-4000-8000-000000000001.json",
+    "sessions/s-1.json",
+)
 STARTED, DECISION = AuditType.SESSION_STARTED, AuditType.AGENT_DECISION
 
 
@@ -162,6 +174,18 @@ class Trailing(Opening):
             assert (store.file("keys/a.json"), store.file("keys/b.json")) == (b"2", None)
             assert list(store.files("keys/")) == ["keys/a.json"]
             assert numbers(store.trail("s-1")) == [1]
+
+    def test_every_room_keeps_its_files_and_removing_one_that_is_gone_is_no_fault(self) -> None:
+        with self.opened() as store:
+            kept = {name: name.encode() for name in _ROOM_FILES}
+            assert store.commit([about_the_store(files=kept)]) == [None]
+            for name, data in kept.items():
+                assert store.file(name) == data
+                assert list(store.files(name.rpartition("/")[0] + "/")) == [name]
+            going = about_the_store(files=dict.fromkeys(kept))
+            assert store.commit([going, going]) == [None, None]
+            assert store.commit([going]) == [None]
+            assert [name for name in kept if store.file(name) is not None] == []
 
     def test_names_of_files_lead_nowhere_else(self) -> None:
         with self.opened() as store:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from holdfast.domain.errors import DeclarationError, InvalidStateError
+from holdfast.execution.declared import Declared, StoreLike
 from holdfast.execution.opening import opened, run_workflow
 from holdfast.execution.options import RunOptions
 from holdfast.execution.outcome import RunResult
 from holdfast.execution.plan import Plan, StageKind
 
-if TYPE_CHECKING:
-    from holdfast.execution.workflow import StoreLike, Workflow
-
 
 async def run_from_checkpoint(
-    workflow: Workflow,
+    workflow: Declared,
     store: StoreLike,
     checkpoint: Any,
     new_workflow_id: str | None,
@@ -40,7 +38,7 @@ async def run_from_checkpoint(
 
 
 async def rerun_from(
-    workflow: Workflow,
+    workflow: Declared,
     store: StoreLike,
     workflow_id: str,
     agent: str,
@@ -87,9 +85,7 @@ def agents_from(plan: Plan, agent: str) -> frozenset[str]:
 def _reopened(fields: dict[str, Any]) -> dict[str, Any]:
     """Make a state one that can be gone on with, whatever came of the run it is from."""
     metadata = {
-        name: value
-        for name, value in fields.get("metadata", {}).items()
-        if name not in ("value", "settled_requests")
+        name: value for name, value in fields.get("metadata", {}).items() if name != "settled_requests"
     }
     return {**fields, "status": "in_progress", "resumable": True, "metadata": metadata}
 

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from holdfast.domain.checkpoint import CheckpointType
-from holdfast.domain.errors import CheckpointError, LeaseLostError
+from holdfast.domain.errors import LeaseLostError
 from holdfast.domain.run_events import RUN_UPDATED
 from holdfast.execution.approvals import Suspended
 from holdfast.execution.asked import Asked, open_questions
+from holdfast.execution.claim import Claim
+from holdfast.execution.declared import Service
 from holdfast.execution.journal import Fact, Save
 from holdfast.execution.outcome import RunResult, RunStatus
 from holdfast.execution.request_watch import watched
 from holdfast.execution.running import RUN, Runner
 from holdfast.execution.signals import heeded
 from holdfast.execution.stopping import Stopped
-
-if TYPE_CHECKING:
-    from holdfast.execution.opening import Claim, Service
 
 _FINAL = frozenset({RunStatus.COMPLETED, RunStatus.CANCELLED})
 
@@ -87,8 +86,6 @@ def _conclude(runner: Runner, status: RunStatus, seconds: float) -> None:
     fields = journal.fields
     metadata = {**fields.get("metadata", {}), "adaptive": runner.watch.learnt()}
     update: dict[str, Any] = {"status": str(status), "resumable": status not in _FINAL}
-    if status is RunStatus.COMPLETED:
-        metadata["value"] = value_of(runner)
     metrics = fields.get("metrics", {})
     elapsed = {**metrics, "elapsed_seconds": round(metrics.get("elapsed_seconds", 0.0) + seconds, 6)}
     fact = Fact(RUN_UPDATED, {"fields": {**update, "metadata": metadata, "metrics": elapsed}}, RUN)
@@ -101,24 +98,13 @@ def _conclude(runner: Runner, status: RunStatus, seconds: float) -> None:
     journal.tell("run_ended", status=str(status), seconds=seconds)
 
 
-def value_of(runner: Runner) -> Any:
-    """Answer what the last agent of the plan answered."""
-    agents = [agent for layer in runner.plan.layers for stage in layer for agent in stage.agents]
-    if not agents:
-        return None
-    try:
-        return runner.results.of_agent(agents[-1].name)
-    except CheckpointError:
-        return None
-
-
 def _result(runner: Runner, status: RunStatus, kept: int, seconds: float) -> RunResult:
     fields = runner.journal.fields
     return RunResult(
         runner.journal.workflow_id,
         status,
         runner.results.by_step(),
-        value_of(runner) if status is RunStatus.COMPLETED else None,
+        runner.results.of_last() if status is RunStatus.COMPLETED else None,
         fields.get("outputs", []),
         fields.get("metrics", {}),
         fields.get("confidence"),

@@ -192,6 +192,7 @@ class Context:
     def report(self, title: str, summary: str, citations: Iterable[str] = ()) -> None:
         """Add a section to the progress report, which people can read whatever happens next."""
         self._note(REPORT_EVENT, {"title": title, "summary": summary, "citations": list(citations)})
+        self.notes.reported = True
 
     # -- what it waits for -------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.application.aio import Landing
 from holdfast.application.commit_queue import OnDone, Ticket
+from holdfast.execution.engines.threads import Threads
 
 
 class Floor:
@@ -16,6 +17,8 @@ class Floor:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._landing = Landing(loop)
+        #: Writes progress reports.
+        self.scribes = Threads(1)
         #: Agents that are at work.
         self.working = 0
 

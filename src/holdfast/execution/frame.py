@@ -42,13 +42,13 @@ class Notes:
     metrics: dict[str, Any] = field(default_factory=dict)
     artifacts: list[Any] = field(default_factory=list)
     confidence: float | None = None
+    #: Whether the agent wrote into the progress report itself.
+    reported: bool = False
 
     def told(self) -> dict[str, Any]:
         """Answer what there is."""
-        kept = {
-            name: getattr(self, name) for name in ("messages", "outputs", "context", "metrics", "artifacts")
-        }
-        told = {name: value for name, value in kept.items() if value}
+        names = ("messages", "outputs", "context", "metrics", "artifacts", "reported")
+        told = {name: value for name in names if (value := getattr(self, name))}
         return told if self.confidence is None else {**told, "confidence": self.confidence}
 
 

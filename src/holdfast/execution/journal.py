@@ -10,7 +10,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -20,6 +20,7 @@ from holdfast.application.recording import Recording
 from holdfast.domain.errors import CheckpointError, LeaseHeldError, LeaseLostError
 from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointID
+from holdfast.domain.progress_report import has_section
 from holdfast.domain.state import WorkflowState
 from holdfast.execution.floor import floor
 from holdfast.execution.options import Subscriber
@@ -86,6 +87,9 @@ class Journal:
         self._fields = dict(fields)
         self._subscribers = subscribers
         self._session_id = session_id
+        #: Given what people shall read, once it is committed.
+        self.publish: Callable[[Sequence[Event]], None] | None = None
+        self._readable: list[Event] = []
         self._mutex = threading.RLock()
         #: Whether it goes on with a run that existed.
         self.is_resumed = False
@@ -163,6 +167,8 @@ class Journal:
         with self._mutex:
             ticket = self.recording.event(command, on_done, is_urgent=is_urgent)
             self._fold(ticket.result)
+            if self.publish is not None and has_section(ticket.result):
+                self._readable.append(ticket.result)
         return ticket
 
     def _save(self, save: Save, on_done: OnDone | None) -> Ticket | None:
@@ -195,6 +201,11 @@ class Journal:
     def _concluded(
         self, items: tuple[Fact | Save, ...], results: list[Any], began: float
     ) -> CheckpointID | None:
+        if self._readable and self.publish is not None:
+            # Queued before what is durable now, and so durable too.
+            with self._mutex:
+                events, self._readable = self._readable, []
+            self.publish(events)
         made = None
         for item, result in zip(items, results, strict=True):
             if isinstance(result, LOST):

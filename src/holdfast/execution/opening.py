@@ -6,10 +6,8 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from holdfast.application.aio import AsyncCheckpointService
-from holdfast.application.service import CheckpointService
 from holdfast.bootstrap import open as open_service
 from holdfast.domain.checkpoint import CheckpointType
 from holdfast.domain.errors import CheckpointRecoveryError
@@ -17,27 +15,29 @@ from holdfast.domain.ids import check_workflow_id
 from holdfast.domain.run_events import RUN_UPDATED
 from holdfast.domain.state import WorkflowState
 from holdfast.execution.adaptive import AdaptiveInterval
+from holdfast.execution.claim import Claim
 from holdfast.execution.concluding import carry_out
+from holdfast.execution.declared import Declared, Service, StoreLike
 from holdfast.execution.drift import check_drift, drift
 from holdfast.execution.engines.local import LocalEngine
 from holdfast.execution.engines.port import Engine
+from holdfast.execution.floor import floor
 from holdfast.execution.journal import Fact, Journal, Save
 from holdfast.execution.leases import KEEPER
 from holdfast.execution.memory_pressure import MemoryGauge
 from holdfast.execution.options import RunOptions
 from holdfast.execution.outcome import RunResult, RunStatus
+from holdfast.execution.plan import Plan
+from holdfast.execution.results import Results, subject_of
 from holdfast.execution.running import RUN, Runner
+from holdfast.execution.scribe import Scribe
 from holdfast.execution.triggers import TriggerWatch
 
-if TYPE_CHECKING:
-    from holdfast.execution.workflow import StoreLike, Workflow
-
-Service = CheckpointService | AsyncCheckpointService
 _MEMORY = MemoryGauge()
 
 
 async def run_workflow(
-    workflow: Workflow,
+    workflow: Declared,
     store: StoreLike,
     workflow_id: str,
     inputs: Mapping[str, Any] | None,
@@ -50,17 +50,22 @@ async def run_workflow(
     async with opened(store) as service:
         ended = await asyncio.to_thread(service.recording.ended, workflow_id)
         if ended is not None:
-            return _told(ended)
+            return _told(service, plan, ended)
         async with _taken(service, workflow_id, chosen) as claim:
             # Whoever had it before may have brought it to its end meanwhile.
             ended = await asyncio.to_thread(service.recording.ended, workflow_id)
             if ended is not None:
-                return _told(ended)
+                return _told(service, plan, ended)
             journal = await asyncio.to_thread(_journal, workflow, service, workflow_id, inputs, chosen)
-            with _engines(workflow) as engines:
-                watch = _watch(workflow, journal)
-                runner = Runner(plan, journal, chosen, watch, engines, workflow.confidence_factor)
-                return await carry_out(runner, service, claim)
+            scribe = Scribe(service.recording, floor().scribes)
+            journal.publish = scribe.put
+            try:
+                with _engines(workflow) as engines:
+                    watch = _watch(workflow, journal)
+                    runner = Runner(plan, journal, chosen, watch, engines, workflow.confidence_factor)
+                    return await carry_out(runner, service, claim)
+            finally:
+                await scribe.finish()
 
 
 @asynccontextmanager
@@ -74,19 +79,6 @@ async def opened(store: StoreLike) -> AsyncIterator[Service]:
         yield service
     finally:
         await asyncio.to_thread(service.close)
-
-
-class Claim:
-    """The lease of a run, and what to do when it is lost."""
-
-    def __init__(self) -> None:
-        self.is_lost = False
-        self.on_lost: Callable[[], object] = lambda: None
-
-    def lose(self) -> None:
-        """Note that somebody else has the workflow now."""
-        self.is_lost = True
-        self.on_lost()
 
 
 @asynccontextmanager
@@ -104,7 +96,7 @@ async def _taken(service: Service, workflow_id: str, options: RunOptions) -> Asy
 
 
 def _journal(
-    workflow: Workflow,
+    workflow: Declared,
     service: Service,
     workflow_id: str,
     inputs: Mapping[str, Any] | None,
@@ -131,7 +123,7 @@ def _journal(
     return journal
 
 
-def _resumed(workflow: Workflow, service: Service, workflow_id: str, options: RunOptions) -> Journal:
+def _resumed(workflow: Declared, service: Service, workflow_id: str, options: RunOptions) -> Journal:
     """Bring a run back, and say what is different from the program that began it."""
     recovered = service.recording.recover(workflow_id)
     if not recovered.success or recovered.state is None:
@@ -155,7 +147,7 @@ def _resumed(workflow: Workflow, service: Service, workflow_id: str, options: Ru
     return journal
 
 
-def _config(workflow: Workflow, options: RunOptions) -> dict[str, Any]:
+def _config(workflow: Declared, options: RunOptions) -> dict[str, Any]:
     return {
         "triggers": workflow.triggers.as_plain(),
         "concurrency": workflow.concurrency,
@@ -164,19 +156,23 @@ def _config(workflow: Workflow, options: RunOptions) -> dict[str, Any]:
     }
 
 
-def _watch(workflow: Workflow, journal: Journal) -> TriggerWatch:
+def _watch(workflow: Declared, journal: Journal) -> TriggerWatch:
     learnt = journal.fields.get("metadata", {}).get("adaptive")
     adaptive = AdaptiveInterval.from_plain(learnt) if learnt else None
     confidence = journal.fields.get("confidence")
-    known = dict(confidence) if isinstance(confidence, Mapping) else None
+    told = confidence.items() if isinstance(confidence, Mapping) else ()
+    known = {subject_of(step_id): value for step_id, value in told}
     watch = TriggerWatch(workflow.triggers, time.monotonic, _MEMORY, adaptive, known)
     if journal.is_resumed:
         watch.failed()
+        # At once: a run that dies again before its first checkpoint has learnt from this all the same.
+        metadata = {**journal.fields.get("metadata", {}), "adaptive": watch.learnt()}
+        journal.note(Fact(RUN_UPDATED, {"fields": {"metadata": metadata}}, RUN))
     return watch
 
 
 @contextmanager
-def _engines(workflow: Workflow) -> Iterator[Callable[[str | None], Engine]]:
+def _engines(workflow: Declared) -> Iterator[Callable[[str | None], Engine]]:
     """Answer engines by name; the one of this process belongs to the run, the others to whoever made them."""
     local = LocalEngine()
     try:
@@ -185,17 +181,18 @@ def _engines(workflow: Workflow) -> Iterator[Callable[[str | None], Engine]]:
         local.close()
 
 
-def _told(state: WorkflowState) -> RunResult:
+def _told(service: Service, plan: Plan, state: WorkflowState) -> RunResult:
     """Tell of a run that ended before."""
-    results = {task["id"]: task["result"] for task in state.tasks}
+    results = Results(Journal(service.recording, state.workflow_id, state.to_fields()), plan)
+    status = RunStatus(state.status)
     return RunResult(
         state.workflow_id,
-        RunStatus(state.status),
-        results,
-        state.metadata.get("value"),
+        status,
+        results.by_step(),
+        results.of_last() if status is RunStatus.COMPLETED else None,
         state.outputs,
         state.metrics,
         state.confidence,
         resumed=True,
-        kept=len(results),
+        kept=len(state.tasks),
     )

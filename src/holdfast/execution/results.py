@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,11 +10,18 @@ from holdfast.domain.errors import InvalidStateError
 from holdfast.execution.journal import Journal
 from holdfast.execution.plan import Agent, Plan, StageKind
 
+_ROUND = re.compile(r"#\d+")
+
 
 def step_name(agent: str, key: str | None = None, iteration: int = 1) -> str:
     """Name a step: a stable name and its occurrence, so that steps beside it may come and go."""
     item = "" if key is None else f"[{key}]"
     return f"{agent}{item}" if iteration == 1 else f"{agent}{item}#{iteration}"
+
+
+def subject_of(step_id: str) -> str:
+    """Name whose confidence a step tells: that of the same agent, for the same item, in whatever round."""
+    return _ROUND.sub("", step_id)
 
 
 class Results:
@@ -50,6 +58,14 @@ class Results:
         if steps is None:
             return self._required(step_name(name, None, iteration))
         return [self._required(step) for step in steps]
+
+    def of_last(self) -> Any:
+        """Answer the result of the last agent of the plan; None where it has none."""
+        last = next(reversed(self._agents), None)
+        try:
+            return None if last is None else self.of_agent(last)
+        except InvalidStateError:
+            return None
 
     def stage_state(self, stage: str) -> Mapping[str, Any]:
         """Answer what is known of a stage."""

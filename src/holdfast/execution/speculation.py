@@ -5,15 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from holdfast.domain.errors import InvalidStateError
 from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_STARTED
 from holdfast.execution.driving import Asking, Call, Together
+from holdfast.execution.frame import Notes
 from holdfast.execution.journal import Fact, Pad
-
-if TYPE_CHECKING:
-    from holdfast.execution.context import Context
 
 
 @dataclass(slots=True)
@@ -39,6 +37,22 @@ class Branch:
             yield from self._asking()
             self.is_confirmed = True
         return copy.deepcopy(self.result)
+
+
+class Shadow(Protocol):
+    """What a branch has in hand instead of the context of a step."""
+
+    @property
+    def step_id(self) -> str:
+        """The step that it becomes if it is confirmed."""
+
+    @property
+    def agent(self) -> str:
+        """The agent that asked for it."""
+
+    @property
+    def notes(self) -> Notes:
+        """What its function said."""
 
 
 class Draft:
@@ -90,7 +104,7 @@ def speculate(
     function: Callable[..., Any],
     item: Any,
     known: tuple[Any] | None,
-    shadow: Context,
+    shadow: Shadow,
     draft: Draft,
     answer: Callable[[Asking], Any],
 ) -> Asking:

@@ -20,6 +20,8 @@ from holdfast.execution.frame import Frame, Surroundings
 from holdfast.execution.journal import LOST, Fact, Journal, Save
 from holdfast.execution.options import ConfidenceRule
 from holdfast.execution.plan import Agent, OnFailure
+from holdfast.execution.remote import Remote
+from holdfast.execution.results import subject_of
 from holdfast.execution.stopping import StopSign
 from holdfast.execution.triggers import Moment, Trigger, TriggerWatch
 
@@ -46,6 +48,7 @@ class Steps:
     def __init__(self, desks: Desks) -> None:
         self._desks = desks
         self._journal = desks.journal
+        self._remote = Remote(desks.journal, desks.around, desks.stop)
         #: How many attempts were made here.
         self.ran = 0
 
@@ -116,8 +119,12 @@ class Steps:
 
     async def _attempt(self, agent: Agent, frame: Frame, context: Context) -> Any:
         engine = self._desks.engines(agent.engine)
-        given = (context,) if agent.each is None and frame.item is None else (context, context.item)
-        future = engine.submit(agent.function, *given)
+        future: asyncio.Future[Any]
+        if engine.is_remote:
+            future = asyncio.ensure_future(self._remote.run(engine, agent, frame, context))
+        else:
+            given = (context,) if agent.each is None and frame.item is None else (context, context.item)
+            future = engine.submit(agent.function, *given)
         if agent.timeout_seconds is None:
             return await future
         return await _in_time(future, agent.timeout_seconds, context)
@@ -133,10 +140,12 @@ class Steps:
         }
         fact = Fact(AGENT_COMPLETED, data, context.step_id, agent.name)
         occasion = Trigger.EVALUATION_COMPLETED if agent.is_evaluator else Trigger.SPECIALIST_FINISHED
-        due = self._desks.watch.due(Moment(occasion, context.step_id, context.notes.confidence))
+        moment = Moment(occasion, subject_of(context.step_id), context.notes.confidence)
+        due = self._desks.watch.due(moment)
         if due is not None:
             save = Save(str(due), {"type": CheckpointType.AGENT_COMPLETE, "agent_id": context.step_id})
-            await self._journal.commit_async(fact, save)
+            if await self._journal.commit_async(fact, save) is not None:
+                self._desks.watch.checkpointed(self._journal.cost_seconds)
         elif is_awaited:
             await self._journal.commit_async(fact)
         else:

@@ -24,12 +24,9 @@ from holdfast.execution.plan import (
 from holdfast.execution.triggers import Triggers
 
 if TYPE_CHECKING:
-    from holdfast.application.aio import AsyncCheckpointService
-    from holdfast.application.service import CheckpointService
+    from holdfast.execution.declared import StoreLike
     from holdfast.execution.options import RunOptions
     from holdfast.execution.outcome import RunResult
-
-    StoreLike = str | CheckpointService | AsyncCheckpointService
 
 _Function = TypeVar("_Function", bound=AgentFunction)
 _Number = TypeVar("_Number", int | None, float | None)

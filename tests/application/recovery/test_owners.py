@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -25,6 +26,14 @@ def test_a_name_may_be_the_owner_of_a_lease() -> None:
 def test_a_process_that_ended_is_dead() -> None:
     child = subprocess.run([sys.executable, "-c", CHILD], capture_output=True, text=True, check=True)
     assert is_dead(child.stdout.strip())
+
+
+def test_a_process_that_ended_is_dead_though_its_parent_has_not_asked_about_it() -> None:
+    with subprocess.Popen([sys.executable, "-c", CHILD], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        name = child.stdout.readline().strip()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert is_dead(name)
 
 
 def test_a_number_that_another_process_has_now_is_no_sign_of_life() -> None:

@@ -17,7 +17,7 @@ from holdfast.ports import Finding
 
 _KEPT = (layout.CHECKPOINTS, layout.EVENTS, layout.LEASES, layout.BLOBS, layout.AUDIT)
 #: Files of the store itself, but for those beside the order of leaves.
-_NAMED = ("holds", "imports", "keys", "reports", "sessions")
+_NAMED = ("holds", "imports", "keys", "reports", "requests", "sessions")
 
 
 def check_store(files: Files, views: Views) -> Iterator[Finding]:
@@ -128,7 +128,7 @@ def _check_blobs(files: Files) -> Iterator[Finding]:
 def store_stats(disk: Disk, pending_bytes: int) -> dict[str, Any]:
     """Bytes and files by kind, and how much of the journal the plain files do not durably hold yet."""
     kinds = {}
-    for kind in (*_KEPT, *_NAMED, "journal", layout.QUARANTINE, "recovery"):
+    for kind in (*_KEPT, *_NAMED, "journal", "progress", layout.QUARANTINE, "recovery"):
         count, size = _measure(disk, kind)
         kinds[kind] = {"files": count, "bytes": size}
     total = sum(kind["bytes"] for kind in kinds.values())

@@ -27,6 +27,7 @@ ROOTS = (
     _QUARANTINE,
     "recovery/",
     "reports/",
+    "requests/",
     "sessions/",
 )
 _OURS = (layout.ORDER, layout.SESSIONS)

@@ -23,7 +23,7 @@ class Topic(StrEnum):
     """What a part of the report is about, in the order of the page."""
 
     DECISIONS = "Decisions"
-    APPROVALS = "Approvals"
+    APPROVALS = "Approvals and requests"
     TROUBLE = "Refusals and failures"
     RECOVERIES = "Recoveries and restores"
     PRUNES = "Removed by retention"
@@ -38,6 +38,7 @@ _TYPES: dict[Topic, tuple[AuditType, ...]] = {
         AuditType.APPROVAL_REQUESTED,
         AuditType.APPROVAL_GRANTED,
         AuditType.APPROVAL_DENIED,
+        AuditType.REQUEST_MADE,
     ),
     Topic.TROUBLE: (
         AuditType.OPERATION_REFUSED,

@@ -273,8 +273,8 @@ CONTROLS: tuple[Control, ...] = (
         _AI_ACT,
         "Art. 14",
         "People oversee the system",
-        "Approvals by people are asked for, granted or denied, and recorded.",
-        _of(Type.APPROVAL_REQUESTED, Type.APPROVAL_GRANTED, Type.APPROVAL_DENIED),
+        "Approvals by people are asked for, granted or denied, and recorded, and so are requests to stop.",
+        _of(Type.APPROVAL_REQUESTED, Type.APPROVAL_GRANTED, Type.APPROVAL_DENIED, Type.REQUEST_MADE),
     ),
     Control(
         "ai-act-art19",

@@ -14,8 +14,10 @@ from holdfast.application.holding import Holds
 from holdfast.application.kit import Kit
 from holdfast.application.privacy.import_erasure import without_payloads
 from holdfast.application.privacy.subject_export import SubjectExporter
+from holdfast.application.progress_files import ProgressFiles
 from holdfast.application.quarantine_files import files_of_workflow
 from holdfast.application.recovery_files import RecoveryFiles
+from holdfast.application.requests import request_files
 from holdfast.application.retain import Plan, plan_erasure
 from holdfast.application.secrecy.keyring import Destruction, Keyring
 from holdfast.application.session_files import Bare, SessionFiles
@@ -130,6 +132,7 @@ class Eraser:
         freed_bytes = 0
         payloads: list[tuple[str, int]] = []
         for workflow_id in workflow_ids:
+            ProgressFiles(self._kit).remove(workflow_id)
             told = self._trail.told(AuditType.DATA_ERASED, workflow_id=workflow_id, facts=facts)
             removed = self._writer.remove(workflow_id, self._planning(workflow_id), told)
             freed_bytes += removed.freed_bytes
@@ -143,7 +146,8 @@ class Eraser:
         bare = self._without_context(workflow_ids)
         evidence = (name for one in workflow_ids for name in files_of_workflow(self._kit.store, one))
         views = RecoveryFiles(self._kit, self._trail).without(workflow_ids)
-        files = {**(declared or {}), **imported, **bare.files, **dict.fromkeys(evidence), **views}
+        asked = self._requests(workflow_ids)
+        files = {**(declared or {}), **imported, **bare.files, **dict.fromkeys(evidence), **views, **asked}
         self._trail.commit((*told, *bare.told), files, {**(expected_files or {}), **bare.expected})
         # Journals and free pages must not keep what was erased.
         self._kit.store.settle()
@@ -164,7 +168,8 @@ class Eraser:
         keys = [*going, *(one for one in found if one is not None)]
         bare = self._without_context(workflow_ids)
         views = RecoveryFiles(self._kit, self._trail).without(workflow_ids)
-        files: dict[str, bytes | None] = {**(declared or {}), **bare.files, **views}
+        asked = self._requests(workflow_ids)
+        files: dict[str, bytes | None] = {**(declared or {}), **bare.files, **views, **asked}
         expected: dict[str, bytes | None] = {**(expected_files or {}), **bare.expected}
         for key in keys:
             files |= key.files
@@ -184,6 +189,12 @@ class Eraser:
     def _without_context(self, workflow_ids: Sequence[str]) -> Bare:
         """Make anew the records of sessions that handed such workflows over."""
         return SessionFiles(self._kit, self._trail).without_context(workflow_ids)
+
+    def _requests(self, workflow_ids: Sequence[str]) -> dict[str, bytes | None]:
+        """Take away what was asked of such workflows: it is sealed with no key of theirs."""
+        return dict.fromkeys(
+            name for workflow_id in workflow_ids for name in request_files(self._kit.store, workflow_id)
+        )
 
     def _planning(self, workflow_id: str) -> Callable[[], Plan]:
         return lambda: plan_erasure(self._kit, workflow_id)

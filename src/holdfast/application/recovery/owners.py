@@ -11,6 +11,8 @@ _NAME = re.compile(
     r"(?P<task>[a-z0-9-]+):(?P<host>[^:]*):(?P<boot>[^:]*):(?P<room>[^:]*):(?P<pid>\d+):(?P<start>\d+)"
 )
 _START_FIELD = 22
+#: States of processes that ended, and that their parents have not asked about yet.
+_ENDED = ("Z", "X")
 
 
 def own_name(task: str) -> str:
@@ -33,7 +35,7 @@ def is_dead(owner: str) -> bool:
     start = _start(int(named["pid"]))
     if start is None:
         return not _exists(int(named["pid"]))
-    return start != int(named["start"])
+    return start != int(named["start"]) or _has_ended(int(named["pid"]))
 
 
 def _host() -> str:
@@ -55,9 +57,19 @@ def _room() -> str:
 
 def _start(pid: int) -> int | None:
     """Answer when a process began, in ticks since the machine did; None if there is none."""
-    # The name of the program, in brackets, may hold anything.
-    fields = _text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    fields = _fields(pid)
     return int(fields[_START_FIELD - 3]) if len(fields) > _START_FIELD - 3 else None
+
+
+def _has_ended(pid: int) -> bool:
+    """Tell whether a process is over and only its number is left."""
+    state = next(iter(_fields(pid)), "")
+    return state in _ENDED
+
+
+def _fields(pid: int) -> list[str]:
+    # The name of the program, in brackets, may hold anything.
+    return _text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
 
 
 def _exists(pid: int) -> bool:

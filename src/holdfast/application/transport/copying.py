@@ -83,8 +83,8 @@ class CopyResult:
 class Copier:
     """Copies workflows. The source is only read; the target gains, and loses nothing.
 
-    Leases are not copied; keys, legal holds and declarations of subjects are, always. Where the target
-    already has the beginning of a workflow, the rest is added.
+    Leases and requests are not copied; keys, legal holds and declarations of subjects are, always. Where the
+    target already has the beginning of a workflow, the rest is added.
     """
 
     def __init__(

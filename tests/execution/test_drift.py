@@ -1,0 +1,75 @@
+"""A changed graph is told in words, by the agents that are concerned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.domain.errors import GraphChangedError
+from holdfast.execution.drift import check_drift, drift
+from holdfast.execution.plan import Agent, Stage, StageKind, make_plan
+
+NOBODY: frozenset[str] = frozenset()
+
+
+def work(ctx: object) -> None:
+    """Do nothing."""
+
+
+def structure(*names: str, kind: StageKind = StageKind.SEQUENTIAL, chained: bool = False) -> dict[str, Any]:
+    stages, before = dict[str, Stage](), ()
+    for name in names:
+        stages[name] = Stage(name, kind, (Agent(name, work, name),), before)
+        before = (name,) if chained else ()
+    return make_plan("w", stages).structure()
+
+
+graphs = st.lists(st.sampled_from("abcdef"), unique=True, max_size=5)
+
+
+@given(graphs, st.booleans())
+def test_the_same_graph_has_not_changed(names: list[str], chained: bool) -> None:
+    assert drift(structure(*names, chained=chained), structure(*names, chained=chained), NOBODY) == ()
+
+
+@given(graphs, graphs, st.booleans(), st.frozensets(st.sampled_from("abcdef")))
+def test_every_agent_that_came_or_went_is_told(
+    before: list[str], now: list[str], chained: bool, done: frozenset[str]
+) -> None:
+    told = drift(structure(*before, chained=chained), structure(*now, chained=chained), done)
+    assert bool(told) is (before != now)
+    came = {name for name in "abcdef" if any(text.startswith(f"agent '{name}' is new") for text in told)}
+    went = {name for name in "abcdef" if any(text.startswith(f"agent '{name}' is gone") for text in told)}
+    assert came == set(now) - set(before)
+    assert went == set(before) - set(now)
+    for name in went:
+        kept = "its results are kept" if name in done else "it has no results yet"
+        assert f"agent '{name}' is gone: {kept}" in told
+
+
+def test_an_agent_that_stands_elsewhere_is_told() -> None:
+    told = drift(structure("a", "b"), structure("a", "b", chained=True), frozenset("b"))
+    assert told == ("agent 'b' stands elsewhere: its results are kept",)
+    parallel = structure("a", kind=StageKind.PARALLEL)
+    assert drift(structure("a"), parallel, NOBODY) == ("agent 'a' stands elsewhere: it has no results yet",)
+
+
+def test_a_change_that_concerns_no_agent_is_told_as_such() -> None:
+    first = make_plan("w", {"x": Stage("x", StageKind.BARRIER)}).structure()
+    second = make_plan("w", {"y": Stage("y", StageKind.BARRIER)}).structure()
+    assert drift(first, second, NOBODY) == ("stages were renamed or reordered, and no agent is concerned",)
+
+
+def test_a_run_that_has_no_graph_yet_has_not_changed() -> None:
+    assert drift({}, structure("a"), NOBODY) == ()
+
+
+def test_a_changed_graph_is_refused_only_where_that_was_asked_for() -> None:
+    check_drift(("agent 'a' is new",), "W", strict=False)
+    check_drift((), "W", strict=True)
+    with pytest.raises(GraphChangedError, match="agent 'a' is new") as refused:
+        check_drift(("agent 'a' is new", "agent 'b' is gone"), "W", strict=True)
+    assert refused.value.place == "W" and "'b' is gone" in refused.value.message

@@ -1,0 +1,289 @@
+"""Changes outside happen once, or somebody is asked: each policy, in each state of the ledger."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast import CheckpointService
+from holdfast.domain.errors import EffectUnknownError, UnsupportedTypeError
+from holdfast.domain.run_events import EFFECT_DONE, EFFECT_STARTED
+from holdfast.execution.approvals import Approval, Question
+from holdfast.execution.driving import Asking, Driver
+from holdfast.execution.effects import Effect, Found, Unknown, perform
+from holdfast.execution.journal import Fact, Journal
+from tests.execution.journals import begun, recovered
+from tests.execution.runs import opened, types
+
+
+class Crashed(BaseException):
+    """The process ends here."""
+
+
+class World:
+    """The other side: counts what was done, and can be made to fail."""
+
+    def __init__(self, service: CheckpointService) -> None:
+        self.service = service
+        self.journal: Journal = begun(service)
+        self.calls: list[str] = []
+        #: Raised by the next calls; those of a crash after the change was made.
+        self.faults: list[BaseException | None] = []
+        self.questions: list[Question] = []
+        self.answers: list[Approval] = []
+        self.found: Found | None = None
+
+    def call(self, key: str, *arguments: Any) -> Any:
+        fault = self.faults.pop(0) if self.faults else None
+        if not isinstance(fault, ValueError):
+            self.calls.append(key)
+        if fault is not None:
+            raise fault
+        return {"n": len(self.calls), "arguments": list(arguments)}
+
+    def ask(self, question: Question) -> Asking:
+        self.questions.append(question)
+        yield from ()
+        return self.answers.pop(0)
+
+    def effect(self, unknown: Unknown | str = Unknown.ASK, name: str = "send", **more: Any) -> Effect:
+        check = (lambda key: self.found) if unknown == Unknown.CHECK else None
+        return Effect("WF-1", "plan", "plan", name, self.call, (1, "a"), Unknown(unknown), check, **more)
+
+    def perform(self, effect: Effect) -> Any:
+        known = self.journal.agent_state("plan").get("effects", {}).get(effect.name)
+        return Driver(self.journal, None).drive(perform(effect, known, self.ask))
+
+    def crash(self, effect: Effect) -> None:
+        self.faults.append(Crashed())
+        with pytest.raises(Crashed):
+            self.perform(effect)
+
+    @property
+    def ledger(self) -> Mapping[str, Any]:
+        return self.journal.agent_state("plan")["effects"]["send"]
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with opened() as service:
+        yield World(service)
+
+
+def facts(world: World) -> list[str]:
+    """Tell what of an effect is durable."""
+    return [event.type for event in world.service.events("WF-1") if event.type.startswith("EFFECT")]
+
+
+def test_both_ends_are_recorded_and_the_second_attempt_gets_the_first_result(world: World) -> None:
+    effect = world.effect()
+    first = world.perform(effect)
+    assert first == {"n": 1, "arguments": [1, "a"]}
+    assert world.perform(effect) == first
+    assert world.calls == [effect.key]
+    assert facts(world) == [EFFECT_STARTED, EFFECT_DONE]
+
+
+def test_it_is_recorded_as_started_before_it_is_tried(world: World) -> None:
+    seen: list[Any] = []
+
+    def look(key: str) -> None:
+        seen.append(facts(world))
+
+    effect = Effect("WF-1", "plan", "plan", "send", look, (), Unknown.ASK, None)
+    world.perform(effect)
+    assert seen == [[EFFECT_STARTED]]
+
+
+def test_a_coroutine_is_awaited(world: World) -> None:
+    async def send(key: str) -> str:
+        await asyncio.sleep(0)
+        return key
+
+    effect = Effect("WF-1", "plan", "plan", "send", send, (), Unknown.ASK, None)
+    assert world.perform(effect) == effect.key
+
+    async def on_the_loop() -> Any:
+        other = Effect("WF-1", "plan", "plan", "other", send, (), Unknown.ASK, None)
+        return await Driver(world.journal, asyncio.get_running_loop()).drive_async(
+            perform(other, None, world.ask)
+        )
+
+    assert asyncio.run(on_the_loop()) != effect.key
+
+
+@pytest.mark.parametrize("unknown", Unknown)
+def test_a_refusal_is_an_answer_and_the_next_attempt_may_ask_again(world: World, unknown: Unknown) -> None:
+    world.faults = [ValueError("no such account")]
+    effect = world.effect(unknown)
+    with pytest.raises(ValueError, match="no such account"):
+        world.perform(effect)
+    assert (world.ledger["status"], world.ledger["error"]) == ("failed", "ValueError: no such account")
+    assert world.perform(effect)["n"] == 1
+    assert world.questions == [] and world.ledger["status"] == "done"
+
+
+@pytest.mark.parametrize("fault", [TimeoutError(), ConnectionResetError(), Crashed()])
+def test_what_may_have_happened_stays_open(world: World, fault: BaseException) -> None:
+    world.faults = [fault]
+    with pytest.raises(type(fault)):
+        world.perform(world.effect())
+    assert world.ledger["status"] == "started"
+
+
+def test_the_application_says_which_errors_leave_it_open(world: World) -> None:
+    world.faults = [KeyError("maybe")]
+    with pytest.raises(KeyError):
+        world.perform(world.effect(unsure=(KeyError,)))
+    assert world.ledger["status"] == "started"
+    world.faults = [TimeoutError("certainly not")]
+    with pytest.raises(TimeoutError):
+        world.perform(world.effect("retry", unsure=(KeyError,)))
+    assert world.ledger["status"] == "failed"
+
+
+def test_unknown_and_retry_does_it_again_with_the_same_key(world: World) -> None:
+    effect = world.effect("retry")
+    world.crash(effect)
+    assert world.perform(effect)["n"] == 2
+    assert world.calls == [effect.key] * 2
+
+
+def test_unknown_and_skip_goes_on_without_a_result(world: World) -> None:
+    effect = world.effect("skip")
+    world.crash(effect)
+    assert world.perform(effect) is None and world.perform(effect) is None
+    assert (world.ledger["status"], world.ledger["settled_by"]) == ("skipped", "skip")
+    assert len(world.calls) == 1
+
+
+def test_unknown_and_fail_tells_somebody_to_look(world: World) -> None:
+    effect = world.effect("fail")
+    world.crash(effect)
+    for _ in range(2):
+        with pytest.raises(EffectUnknownError, match="may have happened") as failed:
+            world.perform(effect)
+    assert effect.key in (failed.value.hint or "") and len(world.calls) == 1
+
+
+@pytest.mark.parametrize("result", [None, "receipt"])
+def test_unknown_and_check_takes_what_the_other_side_says(world: World, result: Any) -> None:
+    effect = world.effect("check")
+    world.crash(effect)
+    world.found = Found(result)
+    assert world.perform(effect) == result
+    assert world.perform(effect) == result
+    assert len(world.calls) == 1 and world.ledger["settled_by"] == "check"
+
+
+def test_unknown_and_check_does_it_where_the_other_side_knows_nothing(world: World) -> None:
+    effect = world.effect("check")
+    world.crash(effect)
+    assert world.perform(effect)["n"] == 2
+
+
+def test_unknown_and_ask_does_it_again_if_granted(world: World) -> None:
+    effect = world.effect()
+    world.crash(effect)
+    world.answers = [Approval(True, "ann")]
+    assert world.perform(effect)["n"] == 2
+    [question] = world.questions
+    assert question.name == "effect:send" and effect.key in question.text
+    assert question.data == {"effect": "send", "key": effect.key}
+
+
+def test_unknown_and_ask_takes_the_answers_value_if_denied(world: World) -> None:
+    effect = world.effect()
+    world.crash(effect)
+    world.answers = [Approval(False, "ann", value="receipt")]
+    assert world.perform(effect) == "receipt"
+    assert world.perform(effect) == "receipt"
+    assert len(world.calls) == 1 and world.ledger["status"] == "done"
+
+
+def test_who_allowed_one_more_try_is_asked_again_after_the_next_crash(world: World) -> None:
+    effect = world.effect()
+    world.crash(effect)
+    for _ in range(2):
+        world.answers = [Approval(True, "ann")]
+        world.crash(effect)
+    world.answers = [Approval(False, "ann")]
+    world.perform(effect)
+    names = [question.name for question in world.questions]
+    assert len(set(names)) == len(names) == 3 and len(world.calls) == 3
+
+
+def test_questions_about_two_effects_of_one_name_are_never_the_same(world: World) -> None:
+    first, second = world.effect(), world.effect(name="send#2")
+    for effect in (first, second):
+        world.crash(effect)
+    for effect in itertools.islice(itertools.cycle((first, second)), 6):
+        world.answers = [Approval(True, "ann")]
+        world.crash(effect)
+    names = [question.name for question in world.questions]
+    assert len(set(names)) == len(names) == 6
+
+
+def test_a_result_that_cannot_be_stored_is_said_so(world: World) -> None:
+    effect = Effect("WF-1", "plan", "plan", "send", lambda key: object(), (), Unknown.ASK, None)
+    with pytest.raises(UnsupportedTypeError, match="result"):
+        world.perform(effect)
+    assert world.ledger["status"] == "started"
+
+
+def test_the_key_is_that_of_the_step_and_the_name() -> None:
+    def key(workflow_id: str, step_id: str, name: str) -> str:
+        return Effect(workflow_id, step_id, "agent", name, print, (), Unknown.ASK, None).key
+
+    names = ("W", "V"), ("s", "s#2", "s[0]"), ("send", "send#2")
+    keys = [key(*one) for one in itertools.product(*names)]
+    assert len(set(keys)) == len(keys)
+    assert keys[0] == key("W", "s", "send") and keys[0].startswith("hf-")
+
+
+happenings = st.lists(
+    st.sampled_from(["fine", "refused", "unsure", "crash"]), max_size=5
+)
+
+
+@settings(max_examples=60)
+@given(happenings, st.sampled_from(Unknown), st.lists(st.booleans(), min_size=6, max_size=6), st.booleans())
+def test_whatever_happens_nothing_is_done_twice_unless_somebody_said_so(
+    happenings: list[str], unknown: Unknown, answers: list[bool], is_found: bool
+) -> None:
+    faults = {"fine": None, "refused": ValueError(), "unsure": TimeoutError(), "crash": Crashed()}
+    with opened() as service:
+        world = World(service)
+        world.answers = [Approval(one, "ann") for one in answers]
+        world.found = Found("found") if is_found else None
+        effect = world.effect(unknown)
+        for happening in happenings:
+            world.faults = [faults[happening]]
+            try:
+                world.perform(effect)
+            except (ValueError, TimeoutError, Crashed, EffectUnknownError):
+                continue
+        allowed = {
+            Unknown.RETRY: len(happenings),
+            Unknown.CHECK: 1 if is_found else len(happenings),
+            Unknown.ASK: 1 + sum(answers[: len(world.questions)]),
+        }.get(unknown, 1)
+        assert len(world.calls) <= max(allowed, 1)
+        assert set(world.calls) <= {effect.key}
+        service.append_event("WF-1", "THE_LAST", {})
+        assert recovered(service) == world.journal.fields
+        assert types(service).count(EFFECT_STARTED) >= len(world.calls)
+
+
+def test_an_entry_of_a_ledger_without_a_count_was_started_once(world: World) -> None:
+    effect = world.effect()
+    world.journal.commit(Fact(EFFECT_STARTED, {"name": "send", "key": effect.key}, "plan", "plan"))
+    world.answers = [Approval(True, "ann")]
+    world.perform(effect)
+    assert [question.name for question in world.questions] == ["effect:send"]
