@@ -44,6 +44,8 @@ class Scene:
         self.receipts: Told = []
         self.steps: list[str] = []
         self._steps: queue.SimpleQueue[Step] = queue.SimpleQueue()
+        #: Where the ladder stands, going by the last step that was heard of.
+        self._heard = Mode.FULL
         self.service.on_mode_change(self._steps.put)
         self._step = 0
 
@@ -63,10 +65,14 @@ class Scene:
         return made
 
     def until(self, mode: Mode) -> None:
-        """Wait until the ladder stands on a step."""
-        while self.service.health().mode is not mode or not self._steps.empty():
-            step = self._steps.get(timeout=WAIT_SECONDS)
-            self.steps.append(f"{step.before}->{step.after}")
+        """Wait until the ladder stands on a step, and has told so."""
+        # A step is taken before it is told, by another thread: where the two differ, one more is to be told.
+        while self._heard is not mode or self.service.health().mode is not mode:
+            self._hear(self._steps.get(timeout=WAIT_SECONDS))
+
+    def _hear(self, step: Step) -> None:
+        self.steps.append(f"{step.before}->{step.after}")
+        self._heard = step.after
 
     def _keep(self, kind: str, number: int, durable: bool, mode: Mode) -> None:
         told = {"kind": kind, "step": self._step, "number": number, "durable": durable, "mode": mode.value}
@@ -76,6 +82,9 @@ class Scene:
         """Close, open again, and answer everything."""
         counters = dict(self.service.health().counters)
         self.service.close()
+        # Whoever closes has told everything.
+        while not self._steps.empty():
+            self._hear(self._steps.get())
         return {
             "receipts": self.receipts,
             "steps": self.steps,

@@ -29,6 +29,7 @@ from holdfast.domain.errors import CheckpointConflictError, CheckpointError, Lea
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head, Record
 from tests.adapters.postgres.proxy import Cut, Proxy
 from tests.process import commits, trails
+from tests.process.backends import until_gone
 from tests.process.child import Child, Report, must_stop, start
 from tests.process.commits import Acknowledged, check_store
 
@@ -199,8 +200,9 @@ def client(options: dict[str, Any]) -> dict[str, Any]:
     """Start a writer, kill it at some moment, look; the store lives through all rounds."""
     rng = random.Random(options["seed"])
     result, told = Result(), Acknowledged()
+    mortal = {**options, "url": f"{options['url']}&application_name=mortal"}
     for number in range(options["rounds"]):
-        child = start(write_in_threads, _plan(options, f"w{number}", "WF-0", "WF-1"))
+        child = start(write_in_threads, _plan(mortal, f"w{number}", "WF-0", "WF-1"))
         for _ in range(rng.randrange(1, 30)):
             if child.read_line() is None:
                 break
@@ -208,6 +210,7 @@ def client(options: dict[str, Any]) -> dict[str, Any]:
             pass  # Not to wait for anything: only so that death comes at any instant.
         child.kill()
         _finish(told, [child], expects=-signal.SIGKILL)
+        until_gone(options["administrator"], "mortal")
         result.kills += 1
         result.violations += [f"round {number}: {text}" for text in examine(options["url"], told)]
         if result.violations:

@@ -35,7 +35,8 @@ def told(part: str, result: dict[str, Any], *names: str, kills: str = "kills") -
 @pytest.mark.parametrize("plan", PLANS)
 def test_a_killed_client_loses_nothing_acknowledged(plan: dict[str, str], campaign: bool) -> None:
     rounds = 400 if campaign else 12
-    result = run("postgres_children", "client", seed=7, rounds=rounds, url=server.url(**PATIENT), plan=plan)
+    options = {"url": server.url(**PATIENT), "administrator": administrator()}
+    result = run("postgres_children", "client", seed=7, rounds=rounds, plan=plan, **options)
     told(f"kill -9 of the client{suffix(plan)}", result)
     assert result["violations"] == []
     assert result["kills"] == rounds and result["acknowledged"] > rounds
@@ -49,6 +50,7 @@ def test_the_harness_notices_a_client_that_acknowledges_before_it_commits() -> N
         seed=7,
         rounds=60,
         url=server.url(**PATIENT),
+        administrator=administrator(),
         plan={"acknowledges_first": True},
     )
     keep("postgres", "control: acknowledges first", {"found": len(result["violations"])}, [])

@@ -23,6 +23,9 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run the command line and answer its exit code."""
     argv = list(sys.argv[1:] if args is None else args)
     if args is None:
+        # SIGINT stays as it was found. Where it is ignored, a shell did so to keep its background jobs from
+        # what is typed to interrupt the foreground, and that holds for a demo as for a migration. SIGTERM is
+        # meant for this process.
         signal.signal(signal.SIGTERM, _terminate)
     _prepare_streams()
     try:
