@@ -383,6 +383,16 @@ def test_app(opened: Opened, capsys: pytest.CaptureFixture[str], monkeypatch: py
     assert json.loads(capsys.readouterr().out)["handler"] is None
 
 
+def test_program(opened: Opened, capsys: pytest.CaptureFixture[str]) -> None:
+    with opened("[run]\nprogram = 'nothing_there:team'") as service:
+        service.create_checkpoint("W", {"a": 1})
+    assert main(["resume", "W", "--json"]) == 2
+    assert json.loads(capsys.readouterr().err)["code"] == "invalid_config"
+    Path("holdfast.toml").write_text("", encoding="utf-8")
+    assert main(["resume", "W", "--json"]) == 2
+    assert json.loads(capsys.readouterr().err)["code"] == "wrong_usage"
+
+
 def test_every_key_of_every_table_has_its_test_here() -> None:
     tests = [name for name in globals() if name.startswith("test_")]
     keys = {key for table in TABLES.values() for key in table}

@@ -55,6 +55,7 @@ def refused(folder: Path, text: str) -> ConfigError:
         ("performance", "batch_decisions", "true", "batch_decisions", True),
         ("performance", "compression_level", "3", "compression_level", 3),
         ("performance", "memory_mapped_threshold_mb", "10", "memory_map_bytes", 10 * MEGABYTE),
+        ("run", "program", '"flows.py:team"', "program", "flows.py:team"),
     ],
 )
 def test_a_key_of_a_table_means_a_setting(

@@ -78,6 +78,7 @@ class Config:
         progress_path: a folder for the progress reports of workflows; by default in the store's folder, or
             beside its file, and nowhere where a store has neither.
         app: handlers, reducers and migrations for the command line, as `module:object`; see docs/config.md.
+        program: the workflow that `holdfast resume` goes on with, as `module:workflow` or `file.py:workflow`.
     """
 
     store: str = ".holdfast"
@@ -123,6 +124,7 @@ class Config:
     emergency_path: str | None = None
     progress_path: str | None = None
     app: str | None = None
+    program: str | None = None
 
     def __post_init__(self) -> None:
         for name in _KINDS:

@@ -105,6 +105,9 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
         "compression_level": Key("compression_level"),
         "memory_mapped_threshold_mb": Key("memory_map_bytes", _megabytes),
     },
+    "run": {
+        "program": Key("program"),
+    },
 }
 
 

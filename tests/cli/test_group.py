@@ -120,6 +120,7 @@ def test_suggestions_are_near_ones_only():
 
 #: What each command needs to have something to say about a store.
 ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "approve": ("--list",),
     "audit anchor": (),
     "audit export": ("export",),
     "audit log": ("--limit", "1"),
@@ -142,6 +143,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "init": (),
     "list": (),
     "migrate": ("--dry-run",),
+    "progress": ("WF-1",),
     "prune": ("--dry-run",),
     "quarantine list": (),
     "recover": ("WF-1",),
@@ -176,9 +178,15 @@ ENCRYPTED = {name for name in COMMANDS if name.startswith("keys ")}
 DAMAGED = {"quarantine drop", "quarantine release", "quarantine show"}
 
 
+#: Of use with a program, or with a workflow that runs; their own tests see to that.
+RUNNING = {"cancel", "checkpoint", "pause", "resume", "run"}
+
+
 # A group prints nothing itself, and a witness has no store.
 @pytest.mark.sweep
-@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - GROUPS - ENCRYPTED - DAMAGED - {"audit witness"}))
+@pytest.mark.parametrize(
+    "name", sorted(COMMANDS.keys() - GROUPS - ENCRYPTED - DAMAGED - RUNNING - {"audit witness"})
+)
 def test_every_command_speaks_json(run: Run, store: Path, name):
     # Only `copy` has two stores, and takes them as arguments.
     named = () if name == "copy" else ("--store", store)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import RunResult, Workflow
+from holdfast import AgentFailedError, RunResult, Triggers, Workflow
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointNotFoundError,
@@ -16,7 +16,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.execution.again import agents_from
 from holdfast.execution.context import Context
-from tests.execution.runs import opened, run
+from tests.execution.runs import chain, opened, run
 
 
 def team(calls: list[str]) -> Workflow:
@@ -141,3 +141,31 @@ def test_a_fork_forgets_what_its_steps_had_left() -> None:
         calls.clear()
         result = again(workflow, service, "WF-1", "work", new_workflow_id="WF-2")
         assert sorted(calls) == ["a", "b"] and result.ran == 4
+
+
+def test_what_was_committed_after_the_last_checkpoint_is_not_done_again_on_a_fork() -> None:
+    calls: list[str] = []
+
+    def first(ctx: Context) -> str:
+        calls.append("first")
+        return "kept"
+
+    def second(ctx: Context) -> Any:
+        calls.append("second")
+        if len(calls) == 2:
+            raise RuntimeError("broken")
+        return ctx.result("first")
+
+    workflow = chain(first, second, triggers=Triggers(error_encountered=False))
+    with opened() as service:
+        with pytest.raises(AgentFailedError):
+            run(workflow, service)
+        result = again(workflow, service, "WF-1", "second", new_workflow_id="WF-2")
+        assert result.value == "kept"
+    assert calls == ["first", "second", "second"]
+
+
+def test_a_run_that_is_not_there_cannot_be_repeated() -> None:
+    workflow = team([])
+    with opened() as service, pytest.raises(CheckpointNotFoundError):
+        again(workflow, service, "WF-9", "work", new_workflow_id="WF-2")

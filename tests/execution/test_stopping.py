@@ -30,5 +30,13 @@ def test_the_first_reason_stays() -> None:
     assert sign.status is RunStatus.STOPPED
 
 
+@pytest.mark.parametrize("status", [RunStatus.CANCELLED, RunStatus.STOPPED])
+def test_a_pause_is_outweighed(status: RunStatus) -> None:
+    sign = StopSign()
+    sign.set(RunStatus.PAUSED)
+    sign.set(status)
+    assert sign.status is status
+
+
 def test_an_agent_that_catches_everything_does_not_catch_a_stop() -> None:
     assert not issubclass(Stopped, Exception)

@@ -13,6 +13,7 @@ from holdfast.application.recovery.owners import is_dead, own_name
 from holdfast.application.resolve import living, resolve
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.checkpoint import CheckpointType, has_ended
+from holdfast.domain.errors import CheckpointNotFoundError, CheckpointWriteError
 from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.record import Lease
@@ -81,7 +82,14 @@ class Recording:
         return self._engine.kit.store.renew(lease, ttl_seconds)
 
     def give_up(self, lease: Lease) -> None:
-        """Give a workflow up."""
+        """Give a workflow up, unless something of it still waits for a store that cannot be written.
+
+        That is written under this lease when the service is closed, or sooner; the lease then ends by itself.
+        """
+        try:
+            self._engine.safety.flush()
+        except CheckpointWriteError:
+            return
         self._engine.writer.release(lease)
 
     def recover(self, workflow_id: str) -> RecoveryResult:
@@ -97,6 +105,19 @@ class Recording:
         found = resolve(self._engine.kit.store, name)
         newest = next(living(self._engine.kit.store, found.workflow_id))
         return found.workflow_id, newest.sequence == found.entry.sequence
+
+    def newest(self, workflow_id: str) -> str:
+        """Name the point up to which everything of a workflow was recorded.
+
+        Raises:
+            CheckpointNotFoundError: there is no such workflow.
+        """
+        head = self._engine.kit.store.head(workflow_id)
+        if not head.event_seq:
+            raise CheckpointNotFoundError(
+                "there is no such workflow", place=workflow_id, hint="See `holdfast list` for what is there."
+            )
+        return f"{workflow_id}@event:{head.event_seq}"
 
     def fork(self, name: CheckpointName, new_workflow_id: str, edit: Edit) -> CheckpointID:
         """Begin a new workflow from a checkpoint, with an edited state; answer its newest checkpoint.

@@ -23,18 +23,17 @@ async def run_from_checkpoint(
 ) -> RunResult:
     """Go on from a checkpoint; see `Workflow.resume_from_checkpoint`."""
     async with opened(store) as service:
-        recording = service.recording
-        workflow_id, is_last = await asyncio.to_thread(recording.locate, checkpoint)
-        if new_workflow_id is None:
-            if not is_last:
-                raise InvalidStateError(
-                    "the workflow has gone on since that checkpoint",
-                    place=str(checkpoint),
-                    hint="Name a new_workflow_id: it goes on there, and nothing is overwritten.",
-                )
-            return await run_workflow(workflow, service, workflow_id, None, options)
-        await asyncio.to_thread(recording.fork, checkpoint, new_workflow_id, _reopened)
-        return await run_workflow(workflow, service, new_workflow_id, None, options)
+        if new_workflow_id is not None:
+            await asyncio.to_thread(service.recording.fork, checkpoint, new_workflow_id, _reopened)
+            return await run_workflow(workflow, service, new_workflow_id, None, options)
+        workflow_id, is_last = await asyncio.to_thread(service.recording.locate, checkpoint)
+        if not is_last:
+            raise InvalidStateError(
+                "the workflow has gone on since that checkpoint",
+                place=str(checkpoint),
+                hint="Name a new_workflow_id: it goes on there, and nothing is overwritten.",
+            )
+        return await run_workflow(workflow, service, workflow_id, None, options)
 
 
 async def rerun_from(
@@ -58,7 +57,9 @@ async def rerun_from(
         return _without(_reopened(fields), plan, forgotten, inputs)
 
     async with opened(store) as service:
-        await asyncio.to_thread(service.recording.fork, f"{workflow_id}@latest", new_workflow_id, edit)
+        # What was committed after the last checkpoint is not to be done again.
+        newest = await asyncio.to_thread(service.recording.newest, workflow_id)
+        await asyncio.to_thread(service.recording.fork, newest, new_workflow_id, edit)
         return await run_workflow(workflow, service, new_workflow_id, None, options)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -46,7 +47,7 @@ class Runner:
         #: Looks for what others ask; set by whoever brings that to this run.
         self.look: Callable[[], Awaitable[None]] = _see_nothing
         self.stop = StopSign()
-        self.results = Results(journal, plan, options.renamed)
+        self.results = Results(journal, plan, journal.fields.get("metadata", {}).get("renamed"))
         self.steps = Steps(
             Desks(
                 journal,
@@ -188,14 +189,15 @@ class Runner:
         await self._at_once([partial(self._step, agent, frame, width) for frame in left])
 
     def _has_begun(self, name: str) -> bool:
-        return bool(self.journal.agent_state(name))
+        return bool(self.journal.agent_state(self.results.begun_as(name)))
 
     async def _step(
         self, agent: Agent, frame: Frame, limit: asyncio.Semaphore | None, *, is_alone: bool = False
     ) -> None:
         """Run one step, when there is room for it."""
+        named = replace(frame, step_id=self.results.begun_as(frame.step_id))
         async with _room(self._limit), _room(limit):
-            await self.steps.run(agent, frame, is_awaited=not is_alone)
+            await self.steps.run(agent, named, is_awaited=not is_alone)
 
     async def _items(self, agent: Agent, name: str) -> Sequence[Mapping[str, Any]]:
         """Answer the items of an agent: those recorded when it began, however often it is resumed."""
@@ -212,6 +214,7 @@ class Runner:
                 Fact(STAGE_UPDATED, {"stage": agent.stage, "state": {"items": known}}, RUN, agent.name)
             )
         items: Sequence[Mapping[str, Any]] = self.results.stage_state(agent.stage)["items"][name]
+        self.journal.tell("agent_items", step_id=name, agent=agent.name, count=len(items))
         return items
 
     async def _asked(self, question: Callable[[Any], Any] | None) -> Any:

@@ -20,8 +20,9 @@ class StopSign:
         self.status: RunStatus | None = None
 
     def set(self, status: RunStatus) -> None:
-        """Ask the run to stop; the first reason stays."""
-        self.status = self.status or status
+        """Ask the run to stop; the first reason stays, but for a pause, which everything else outweighs."""
+        if self.status in (None, RunStatus.PAUSED):
+            self.status = status
 
     def check(self) -> None:
         """Let nothing begin once the run shall stop.

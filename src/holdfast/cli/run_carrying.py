@@ -1,0 +1,156 @@
+"""Carrying a run out for the command line: the store, the display, signals, and what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from holdfast.cli.app_running import program_at_work
+from holdfast.cli.exits import Exit, Failure
+from holdfast.cli.group import Call
+from holdfast.cli.run_progress import shown
+from holdfast.cli.run_tally import Tally
+from holdfast.domain.errors import CheckpointError
+from holdfast.domain.plain import TypeRegistry
+from holdfast.execution.options import RunOptions
+
+if TYPE_CHECKING:
+    from holdfast.application.app import App
+    from holdfast.application.service import CheckpointService
+    from holdfast.execution.outcome import RunResult
+    from holdfast.execution.workflow import Workflow
+
+#: Starts the run on an open store.
+Start = Callable[["CheckpointService", RunOptions], Coroutine[Any, Any, "RunResult"]]
+
+_STOPPING = (signal.SIGTERM, signal.SIGINT)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be run, and how.
+
+    Attributes:
+        program: what it is called on the command line.
+        workflow_id: the run.
+        start: starts it.
+        fields: the state it goes on from; empty for a new one.
+        creates: whether a store that is not there is made.
+        events: whether what happens is printed as JSON lines.
+    """
+
+    program: str
+    workflow: Workflow
+    workflow_id: str
+    start: Start
+    options: RunOptions
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    app: App | None = None
+    creates: bool = False
+    events: bool = False
+
+    @property
+    def types(self) -> TypeRegistry:
+        """The types of the application's."""
+        return (self.app.types if self.app else None) or TypeRegistry()
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What came of a run: a result, or what ended it before."""
+
+    order: Order
+    tally: Tally
+    result: RunResult | None = None
+    fault: CheckpointError | Failure | None = None
+    signal: int | None = None
+
+    @property
+    def status(self) -> str:
+        """How the run stands."""
+        return str(self.result.status) if self.result is not None else self.tally.status or "failed"
+
+
+def carry_out(call: Call, order: Order) -> Ended:
+    """Run to an end, whatever it is, and show what happens meanwhile.
+
+    Raises:
+        CheckpointError: it could not even begin.
+    """
+    tally = Tally(order.workflow.plan.agents)
+    tally.begin_from(order.fields)
+    with (
+        _opened(call, order) as service,
+        shown(call.output, tally, order.types, events=order.events) as tell,
+        program_at_work(),
+    ):
+        ended = _run(service, order, tally, tell)
+    if ended.fault is not None and not tally.is_begun:
+        raise ended.fault
+    return ended
+
+
+@contextmanager
+def _opened(call: Call, order: Order) -> Iterator[CheckpointService]:
+    """Open the store as a program of one's own does: a run has a session, and survives a full disk."""
+    from holdfast import bootstrap
+
+    with bootstrap.open(call.store, create=order.creates, app=order.app, on_fault="degrade") as service:
+        yield service
+
+
+def _run(
+    service: CheckpointService, order: Order, tally: Tally, tell: Callable[[str, Mapping[str, Any]], None]
+) -> Ended:
+    # Signals are heeded here, where it is known which one came.
+    options = replace(order.options, subscribers=(tally.told, tell), handles_signals=False)
+    try:
+        result, number = asyncio.run(_heeding_signals(order.start(service, options)))
+        return Ended(order, tally, result, signal=number)
+    except CheckpointError as fault:
+        return Ended(order, tally, fault=fault)
+    except Exception as problem:
+        if sys.flags.dev_mode:
+            raise
+        return Ended(order, tally, fault=_program_failed(problem, order))
+
+
+async def _heeding_signals(work: Coroutine[Any, Any, RunResult]) -> tuple[RunResult | None, int | None]:
+    """Await a run; a signal ends it with a last checkpoint, and is answered instead of a result."""
+    loop, came = asyncio.get_running_loop(), list[int]()
+    task = loop.create_task(work)
+
+    def stop(number: int) -> None:
+        came.append(number)
+        task.cancel()
+
+    # Whoever had a signal ignored wants the process to go on.
+    before = {number: signal.getsignal(number) for number in _STOPPING}
+    heeded = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    for number in heeded:
+        loop.add_signal_handler(number, stop, number)
+    try:
+        return await task, None
+    except asyncio.CancelledError:
+        if not came:
+            raise
+        return None, came[0]
+    finally:
+        for number in heeded:
+            loop.remove_signal_handler(number)
+            signal.signal(number, before[number])
+
+
+def _program_failed(problem: Exception, order: Order) -> Failure:
+    return Failure(
+        "program_failed",
+        Exit.RUN_FAILED,
+        f"the program failed outside of its agents ({type(problem).__name__}: {problem})",
+        place=f"{order.workflow_id} {order.program}",
+        hint="Look at its conditions and fan-outs. `python -X dev -m holdfast ...` shows where it is.",
+    )

@@ -1,0 +1,193 @@
+"""`holdfast run`, in this process and in others that are killed and told to end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli.exits import Exit
+from tests.cli.conftest import Run
+from tests.cli.running import called, open_gate, running, write_program
+from tests.cli.test_main import heeded
+
+
+def test_a_workflow_is_run_and_its_end_is_told(run: Run, tmp_path: Path) -> None:
+    program = write_program(tmp_path)
+    inputs = ("--input", "question=why", "--config", "tone=dry")
+    result = run("run", f"{program}:plain", "--id", "W", *inputs)
+    assert result.exit_code == Exit.DONE
+    first, *lines = result.out.splitlines()
+    assert first.startswith("W completed in ")
+    told = {line[2:14].strip(): line[15:] for line in lines}
+    assert told["agents"] == "5 run"
+    assert (told["tokens"], told["calls"], told["cost"]) == ("120", "2", "0.2500 USD")
+    assert told["checkpoints"] == "4, the last is W@4"
+    assert told["outputs"] == "3 outputs"
+    assert json.loads(told["value"]) == {"found": ["kelp why", "tide why", "reef why"], "tone": "dry"}
+    assert "go on with" not in told
+    assert "a program may print\n" in result.err
+    assert "research[2]: done in " in result.err
+
+
+def test_the_result_is_one_json_document(run: Run, tmp_path: Path) -> None:
+    program = write_program(tmp_path)
+    result = run("run", f"{program}:plain", "--id", "W", "--json", "--store", "sqlite:own.db")
+    data = result.data
+    assert (data["workflow_id"], data["program"], data["status"]) == ("W", f"{program}:plain", "completed")
+    assert (data["ran"], data["kept"], data["resumed"], data["resume"]) == (5, 0, False, None)
+    assert data["metrics"]["tokens"] == 120
+    assert data["value"]["tone"] is None
+    assert Path("own.db").is_file()
+
+
+def test_a_run_that_ended_is_told_again_and_nothing_is_run(run: Run, tmp_path: Path) -> None:
+    program = write_program(tmp_path)
+    assert run("run", f"{program}:plain", "--id", "W").exit_code == Exit.DONE
+    again = run("run", f"{program}:plain", "--id", "W")
+    assert again.exit_code == Exit.DONE
+    assert again.out.startswith("W completed before; nothing was run\n  agents       0 run, 5 kept\n")
+
+
+def test_a_new_id_is_printed_first(run: Run, tmp_path: Path) -> None:
+    program = write_program(tmp_path)
+    first, second, *_ = run("run", f"{program}:plain", "-q").out.splitlines()
+    assert first.startswith("plain-") and second.startswith(f"{first} completed in ")
+    assert run("show", first).exit_code == Exit.DONE
+    assert run("run", f"{program}:plain", "-q").out.splitlines()[0] != first
+
+
+def test_events_are_lines_of_json_and_the_result_is_the_last(run: Run, tmp_path: Path) -> None:
+    program = write_program(tmp_path)
+    result = run("run", f"{program}:plain", "--id", "W", "--json", "--events")
+    lines = [json.loads(line) for line in result.out.splitlines()]
+    assert [one["message_type"] for one in lines] == ["event"] * (len(lines) - 1) + ["result"]
+    assert [(one["agent"], one["count"]) for one in lines if one.get("event") == "agent_items"] == [
+        ("research", 3)
+    ]
+    assert lines[-2]["event"] == "run_ended" and lines[-1]["status"] == "completed"
+    assert {one["workflow_id"] for one in lines} == {"W"}
+
+
+def test_an_agent_that_fails_ends_the_run_and_it_can_be_resumed(run: Run, tmp_path: Path) -> None:
+    program = write_program(tmp_path)
+    failed = run("run", f"{program}:failing", "--id", "W", "-q")
+    assert failed.exit_code == Exit.RUN_FAILED
+    assert failed.out.startswith("W failed in ")
+    assert f"`holdfast resume W --app {program}:failing`" in failed.out
+    assert "error: the agent failed: ValueError: no \\x1b[31mfuel\n   at: W last\n" in failed.err
+    again = run("run", f"{program}:failing", "--id", "W", "--json")
+    assert (again.data["status"], again.data["kept"], again.data["ran"]) == ("failed", 1, 1)
+    assert again.error["code"] == "agent_failed"
+    Path("mended").touch()
+    assert run("run", f"{program}:failing", "--id", "W").exit_code == Exit.DONE
+
+
+def test_a_condition_that_fails_is_no_defect_of_ours(run: Run, tmp_path: Path) -> None:
+    program = write_program(tmp_path)
+    result = run("run", f"{program}:unsure", "--id", "W", "--json")
+    assert result.exit_code == Exit.RUN_FAILED
+    assert (result.error["code"], result.data["status"]) == ("program_failed", "failed")
+    assert "ZeroDivisionError" in result.error["message"]
+
+
+def test_an_agent_that_leaves_is_told(run: Run, tmp_path: Path) -> None:
+    program = write_program(tmp_path)
+    result = run("run", f"{program}:leaving", "--id", "W")
+    assert result.exit_code == Exit.UNEXPECTED
+    assert "the program ended itself" in result.err
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("nothing_here:team",), "there is no module nothing_here"),
+        (("PROGRAM:number",), "number is of type int, not Workflow"),
+        (("PROGRAM:plan_",), "Did you mean plan"),
+        (("PROGRAM:plain", "--events"), "--events needs --json"),
+        (("PROGRAM:plain", "--config", "program=x"), "the program itself is remembered"),
+        (("PROGRAM:plain", "--input", "gone.json"), "there is no file gone.json"),
+        (("PROGRAM:plain", "--lease-seconds", "0"), "--lease-seconds"),
+        (("PROGRAM:plain", "--id", " W"), "the workflow id"),
+    ],
+)
+def test_wrong_usage_is_told_before_anything_is_run(
+    run: Run, tmp_path: Path, args: tuple[str, ...], said: str
+) -> None:
+    program = write_program(tmp_path)
+    result = run("run", *(word.replace("PROGRAM", program) for word in args))
+    assert result.exit_code == Exit.USAGE
+    assert said in result.err and "Traceback" not in result.err
+    assert not Path(".holdfast/checkpoints").exists()
+
+
+def test_a_graph_that_changed_is_refused_where_that_is_asked_for(run: Run, tmp_path: Path) -> None:
+    program = write_program(tmp_path)
+    assert run("run", f"{program}:failing", "--id", "W").exit_code == Exit.RUN_FAILED
+    refused = run("run", f"{program}:plain", "--id", "W", "--strict")
+    assert refused.exit_code == Exit.REFUSED and refused.out == ""
+    assert "not the one that was begun" in refused.err
+    kept = run("run", f"{program}:plain", "--id", "W", "--json")
+    assert kept.data["status"] == "completed"
+    assert "agent 'plan' is new: it is run now" in kept.data["warnings"]
+
+
+def test_a_run_that_waits_for_an_answer_may_end_meanwhile(run: Run, tmp_path: Path) -> None:
+    program = write_program(tmp_path)
+    result = run("run", f"{program}:panel", "--id", "W", "--no-wait")
+    assert result.exit_code == Exit.WAITING
+    assert result.out.startswith("W waiting in ")
+    assert "waiting for  publish of publish: `holdfast approve W publish --step publish`" in result.out
+
+
+@pytest.mark.parametrize("url", [".holdfast", "sqlite:own.db"])
+def test_a_run_that_is_killed_is_gone_on_with_and_repeats_nothing(tmp_path: Path, url: str) -> None:
+    program = write_program(tmp_path)
+    os.mkfifo(tmp_path / "gate")
+    words = ("run", f"{program}:gated", "--id", "W")
+    with running(tmp_path, *words, "--store", url) as first:
+        first.until("agent_started", step_id="work")
+        first.process.send_signal(signal.SIGKILL)
+        assert first.process.wait() == -signal.SIGKILL
+    with running(tmp_path, "resume", "W", "--app", f"{program}:gated", "--store", url) as second:
+        second.until("agent_started", step_id="work")
+        open_gate(tmp_path)
+        exit_code, result = second.ended()
+    assert (exit_code, result["value"]) == (Exit.DONE, "prepared worked")
+    assert (result["kept"], result["ran"], result["resumed"]) == (1, 2, True)
+    assert (tmp_path / "ran.txt").read_text() == "prepare\n"
+    assert called(tmp_path, "validate", "--deep", "-q", "--store", url).returncode == Exit.DONE
+
+
+@pytest.mark.parametrize(("number", "leave"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_a_run_with_a_last_checkpoint(
+    tmp_path: Path, number: signal.Signals, leave: int
+) -> None:
+    program = write_program(tmp_path)
+    os.mkfifo(tmp_path / "gate")
+    with heeded(number), running(tmp_path, "run", f"{program}:gated", "--id", "W") as process:
+        process.until("agent_started", step_id="work")
+        # The agent never returns: nobody waits for it.
+        process.process.send_signal(number)
+        exit_code, result = process.ended()
+    assert (exit_code, result["status"]) == (leave, "stopped")
+    assert (result["ran"], result["resume"]) == (2, f"holdfast resume W --app {program}:gated")
+    shown = json.loads(called(tmp_path, "show", "W", "--json").stdout)
+    assert shown["checkpoint"]["id"] == result["last_checkpoint"]
+    assert shown["state"]["status"] == "stopped"
+
+
+def test_two_cannot_run_one_workflow(tmp_path: Path) -> None:
+    program = write_program(tmp_path)
+    os.mkfifo(tmp_path / "gate")
+    words = ("run", f"{program}:gated", "--id", "W")
+    with running(tmp_path, *words) as first:
+        first.until("agent_started", step_id="work")
+        second = called(tmp_path, *words, "--json")
+        assert second.returncode == Exit.LOCKED and second.stdout == ""
+        assert json.loads(second.stderr)["code"] == "lease_held"
+        open_gate(tmp_path)
+        assert first.ended()[0] == Exit.DONE

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast import RunOptions, Workflow
+from holdfast.cli.exits import Exit, Failure
+from holdfast.cli.group import Call
+from holdfast.cli.output import Output
+from holdfast.cli.run_carrying import Order, carry_out
+from holdfast.domain.errors import AgentFailedError, LeaseHeldError, StoreNotFoundError
+
+QUIET = Call("own", Output(quiet=True))
+
+
+def workflow_of(function: Any, **options: Any) -> Workflow:
+    workflow = Workflow("team")
+    workflow.agent(name="only", **options)(function)
+    return workflow
+
+
+def order_of(workflow: Workflow, *, creates: bool = True) -> Order:
+    return Order(
+        "flows:team",
+        workflow,
+        "W",
+        lambda service, options: workflow.run(service, "W", options=options),
+        RunOptions(),
+        creates=creates,
+    )
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_run_ends_with_a_result_and_what_was_counted() -> None:
+    ended = carry_out(QUIET, order_of(workflow_of(lambda ctx: 7)))
+    assert ended.result is not None and ended.result.value == 7
+    assert (ended.status, ended.fault, ended.signal) == ("completed", None, None)
+    assert (ended.tally.ran, ended.tally.status) == (1, "completed")
+
+
+def test_what_a_run_failed_with_is_answered_once_it_had_begun() -> None:
+    def fail(ctx: Any) -> None:
+        raise ValueError("no fuel")
+
+    ended = carry_out(QUIET, order_of(workflow_of(fail)))
+    assert isinstance(ended.fault, AgentFailedError)
+    assert (ended.result, ended.status) == (None, "failed")
+
+
+def test_what_fails_outside_of_agents_is_the_programs() -> None:
+    ended = carry_out(QUIET, order_of(workflow_of(lambda ctx: 7, when=lambda run: run.nothing)))
+    assert isinstance(ended.fault, Failure)
+    assert (ended.fault.code, ended.fault.leave) == ("program_failed", Exit.RUN_FAILED)
+
+
+def test_a_run_that_could_not_begin_raises() -> None:
+    with pytest.raises(StoreNotFoundError):
+        carry_out(QUIET, order_of(workflow_of(lambda ctx: 7), creates=False))
+    with holdfast.open("own") as service:
+        service.acquire_lease("W", "somebody else")
+        with pytest.raises(LeaseHeldError):
+            carry_out(QUIET, order_of(workflow_of(lambda ctx: 7)))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_the_run_and_what_handled_it_before_does_so_again(number: signal.Signals) -> None:
+    async def signalled(ctx: Any) -> None:
+        import asyncio
+
+        signal.raise_signal(number)
+        await asyncio.Event().wait()
+
+    def handler(*_: Any) -> None:
+        raise AssertionError("it is heeded by the run")
+
+    before = signal.signal(number, handler)
+    try:
+        ended = carry_out(QUIET, order_of(workflow_of(signalled)))
+        assert signal.getsignal(number) is handler
+    finally:
+        signal.signal(number, before)
+    assert (ended.signal, ended.status, ended.result) == (number, "stopped", None)
+
+
+def test_a_signal_that_is_ignored_stays_so() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        ended = carry_out(QUIET, order_of(workflow_of(lambda ctx: signal.raise_signal(signal.SIGINT))))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ended.status == "completed"
