@@ -7,7 +7,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 BIN := .venv/bin
 READY := .venv/.ready
-CHECKED := src tests $(wildcard benchmarks)
+CHECKED := src tests $(wildcard benchmarks) examples
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := test

@@ -39,9 +39,11 @@ if TYPE_CHECKING:
     from holdfast.domain.recovery import RecoveryMode, RecoveryResult
     from holdfast.domain.retention import RetentionPolicy
     from holdfast.domain.state import WorkflowState
+    from holdfast.execution.approvals import Approval
     from holdfast.execution.context import Context
+    from holdfast.execution.effects import Found
     from holdfast.execution.options import RunOptions
-    from holdfast.execution.outcome import RunResult
+    from holdfast.execution.outcome import RunResult, RunStatus
     from holdfast.execution.plan import Retry
     from holdfast.execution.triggers import Triggers
     from holdfast.execution.workflow import Workflow
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AgentFailedError",
     "App",
+    "Approval",
     "AsyncCheckpointService",
     "CheckpointConflictError",
     "CheckpointCorruptError",
@@ -66,6 +69,7 @@ __all__ = [
     "ContextWatch",
     "Erased",
     "Event",
+    "Found",
     "HandlerRegistry",
     "Lease",
     "LeaseHeldError",
@@ -79,6 +83,7 @@ __all__ = [
     "Retry",
     "RunOptions",
     "RunResult",
+    "RunStatus",
     "Triggers",
     "TypeRegistry",
     "UnsupportedTypeError",
@@ -123,9 +128,11 @@ _ROOMS = {
     "holdfast.domain.recovery": ("RecoveryMode", "RecoveryResult"),
     "holdfast.domain.retention": ("RetentionPolicy",),
     "holdfast.domain.state": ("WorkflowState",),
+    "holdfast.execution.approvals": ("Approval",),
     "holdfast.execution.context": ("Context",),
+    "holdfast.execution.effects": ("Found",),
     "holdfast.execution.options": ("RunOptions",),
-    "holdfast.execution.outcome": ("RunResult",),
+    "holdfast.execution.outcome": ("RunResult", "RunStatus"),
     "holdfast.execution.plan": ("Retry",),
     "holdfast.execution.triggers": ("Triggers",),
     "holdfast.execution.workflow": ("Workflow",),

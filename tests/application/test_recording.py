@@ -23,9 +23,11 @@ from holdfast.domain.errors import (
     LeaseLostError,
     UnsupportedTypeError,
 )
+from holdfast.domain.progress_report import REPORT_EVENT
 from holdfast.domain.record import Commit
 from holdfast.domain.state import WorkflowState
 from tests.application.services import make_service
+from tests.application.shelters import Gated, gated_kit
 from tests.application.versions import Home
 
 W = "WF-1"
@@ -38,6 +40,12 @@ def home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
 
 def told(number: int) -> AppendEvent:
     return AppendEvent(W, "TOLD", {"n": number})
+
+
+def newest(service: CheckpointService, workflow_id: str = W) -> WorkflowState:
+    state = service.load_latest(workflow_id)
+    assert state is not None
+    return state
 
 
 def dead_owner() -> str:
@@ -77,7 +85,7 @@ def test_events_and_a_checkpoint_are_one_commit_in_their_order(home: Home) -> No
         assert recording.wait(ticket).sequence == 1
     with home.open(App()) as later:
         assert [event.data for event in later.events(W) if event.type == "TOLD"] == [{"n": 1}]
-        assert later.load_latest(W).tasks == [1]
+        assert newest(later).tasks == [1]
 
 
 def test_a_state_is_read_before_the_call_returns(home: Home) -> None:
@@ -86,7 +94,7 @@ def test_a_state_is_read_before_the_call_returns(home: Home) -> None:
         ticket = service.recording.checkpoint(W, state, {})
         state.tasks.append(2)
         service.recording.wait(ticket)
-        assert service.load_latest(W).tasks == [1]
+        assert newest(service).tasks == [1]
 
 
 def test_who_does_not_wait_is_told(home: Home) -> None:
@@ -230,8 +238,8 @@ def test_a_fork_begins_with_an_edited_state_and_leaves_the_first_alone(home: Hom
 
         made = service.recording.fork(first, "WF-2", edit)
         assert made.workflow_id == "WF-2"
-        assert service.load_latest("WF-2").context == {"n": 0, "edited": True}
-        assert service.load_latest(W).context == {"n": 1}
+        assert newest(service, "WF-2").context == {"n": 0, "edited": True}
+        assert newest(service).context == {"n": 1}
         with pytest.raises(CheckpointConflictError):
             service.recording.fork(first, "WF-2", edit)
 
@@ -239,3 +247,26 @@ def test_a_fork_begins_with_an_edited_state_and_leaves_the_first_alone(home: Hom
 def test_the_time_is_that_of_the_service(home: Home) -> None:
     with home.open(App()) as service:
         assert service.recording.now() < service.recording.now()
+
+
+def test_a_workflow_is_not_given_up_while_something_of_it_waits_for_the_store() -> None:
+    gated = Gated(gated_kit(spare=False))
+    recording = gated.service.recording
+    lease = recording.take(W, "run", 3000)
+    gated.gate.takes = "nothing"
+    assert not recording.wait(recording.event(told(1))).durable
+    recording.give_up(lease)
+    # Whoever came now would not see what waits.
+    assert gated.gate.lease(W) is not None
+    gated.gate.takes = "everything"
+    recording.give_up(lease)
+    assert gated.gate.lease(W) is None
+    assert [event.data for event in gated.service.events(W) if event.type == "TOLD"] == [{"n": 1}]
+
+
+def test_what_people_shall_read_comes_into_the_report(tmp_path: Path) -> None:
+    with Home("file", tmp_path).open(App()) as service:
+        section = {"title": "Kelp", "summary": "It grows.", "citations": []}
+        recording = service.recording
+        recording.report([recording.wait(recording.event(AppendEvent(W, REPORT_EVENT, section)))])
+        assert "Kelp" in service.progress.text(W)

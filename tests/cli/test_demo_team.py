@@ -1,54 +1,48 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+
+import pytest
 
 from holdfast import bootstrap
-from holdfast.cli.demo_team import PLAN, main, work
+from holdfast.cli import demo_team
+from holdfast.cli.demo_team import NOTES, STEPS, main
 
 
-def told(text: str) -> list[tuple[str, int]]:
-    return [(message["say"], message["step"]) for message in map(json.loads, text.splitlines())]
+def told(text: str, what: str) -> list[str]:
+    return [line["step"] for line in map(json.loads, text.splitlines()) if line["say"] == what]
 
 
-def test_every_step_is_begun_and_then_kept(capsys):
-    with bootstrap.open("memory:") as service:
-        work(service, "kelp", thinking_seconds=0)
-        steps = range(1, len(PLAN) + 1)
-        assert told(capsys.readouterr().out) == [(say, step) for step in steps for say in ("begin", "kept")]
-        state = service.load_latest("kelp")
-        assert state is not None and (state.status, len(state.outputs), len(state.decisions)) == (
-            "completed",
-            4,
-            2,
-        )
-        assert len(service.events("kelp", type="DECISION_RECORDED")) == 2
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    return str(tmp_path / "store")
 
 
-def test_what_is_kept_is_not_done_again(capsys):
-    with bootstrap.open("memory:") as service:
-        work(service, "kelp", thinking_seconds=0)
-        half = service.fork_workflow("kelp@5", "half")
-        capsys.readouterr()
-        work(service, half.workflow_id, thinking_seconds=0)
-        assert [step for say, step in told(capsys.readouterr().out) if say == "begin"] == list(
-            range(6, len(PLAN) + 1)
-        )
-        work(service, "half", thinking_seconds=0)
-        assert capsys.readouterr().out == ""
+def test_every_step_is_begun_and_done_once(place: str, capsys):
+    result = main(place, "kelp", thinking_seconds=0)
+    out = capsys.readouterr().out
+    assert result.is_completed and result.value.endswith("hold fast, bend, and start again")
+    assert sorted(told(out, "begin")) == sorted(told(out, "done")) == sorted(STEPS)
+    assert len(told(out, "posted")) == 1
 
 
-def test_the_process_opens_the_store_it_is_given(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("time.sleep", lambda seconds: None)
-    main("kelp", str(tmp_path / "store"))
-    assert told(capsys.readouterr().out)[-1] == ("kept", len(PLAN))
+def test_what_is_done_is_not_begun_again(place: str, capsys):
+    main(place, "kelp", thinking_seconds=0)
+    capsys.readouterr()
+    assert main(place, "kelp", thinking_seconds=0).kept == len(STEPS)
+    assert capsys.readouterr().out == ""
 
 
-def test_the_plan_is_a_story_of_five_agents():
-    assert {step.agent for step in PLAN} == {
-        "planner",
-        "researcher-1",
-        "researcher-2",
-        "researcher-3",
-        "writer",
-    }
-    assert len({step.result for step in PLAN}) == len(PLAN)
+def test_a_thought_that_never_ends_is_told_once_everything_before_it_is_safe(place: str, capsys, monkeypatch):
+    monkeypatch.setattr(demo_team, "_ENDLESS_SECONDS", 0)
+    main(place, "kelp", "research[grip] " + NOTES["grip"][1], thinking_seconds=0)
+    assert told(capsys.readouterr().out, "thinking") == ["research[grip]"]
+
+
+def test_decisions_and_the_report_are_in_the_journal(place: str):
+    main(place, "kelp", thinking_seconds=0)
+    with bootstrap.open(place) as service:
+        decisions = [event.data["description"] for event in service.events("kelp", type="DECISION_RECORDED")]
+        assert decisions == ["3 topics: grip, stalk, blades", "publish it"]
+        assert len(service.events("kelp", type="REPORT_ADDED")) == len(NOTES)

@@ -82,7 +82,9 @@ SHAPES: dict[str, Any] = {
     EFFECT_DONE: ledgers,
     MILESTONE_REACHED: st.fixed_dictionaries({"name": names, "state": values}, optional={"partial": values}),
     APPROVAL_REQUESTED: st.fixed_dictionaries({"name": names}, optional={"status": scalars}),
-    APPROVAL_GRANTED: st.fixed_dictionaries({"name": names}, optional={"value": values, "by": st.just("ann")}),
+    APPROVAL_GRANTED: st.fixed_dictionaries(
+        {"name": names}, optional={"value": values, "by": st.just("ann")}
+    ),
     APPROVAL_DENIED: st.fixed_dictionaries({"name": names}, optional={"note": values}),
     RUN_UPDATED: st.fixed_dictionaries({"fields": st.fixed_dictionaries({}, optional={"status": names})}),
     REQUEST_SETTLED: st.fixed_dictionaries({"id": names}),
@@ -143,7 +145,9 @@ def test_a_result_comes_with_everything_its_agent_said() -> None:
         "artifacts": ["file"],
         "confidence": 0.7,
     }
-    state = folded((AGENT_STARTED, {"attempt": 2}), (AGENT_COMPLETED, told), fields={"metrics": {"tokens": 1}})
+    state = folded(
+        (AGENT_STARTED, {"attempt": 2}), (AGENT_COMPLETED, told), fields={"metrics": {"tokens": 1}}
+    )
     assert state["tasks"] == [
         {
             "id": "plan",
@@ -177,7 +181,13 @@ def test_what_an_agent_needed_on_the_way_is_gone_once_it_is_done() -> None:
 
 
 def test_a_failed_attempt_leaves_its_error_and_its_confidence_only() -> None:
-    failed = {"attempt": 1, "error": {"type": "OSError"}, "confidence": 0.8, "messages": ["lost"], "outputs": [1]}
+    failed = {
+        "attempt": 1,
+        "error": {"type": "OSError"},
+        "confidence": 0.8,
+        "messages": ["lost"],
+        "outputs": [1],
+    }
     state = folded((AGENT_STARTED, {"attempt": 1}), (AGENT_FAILED, failed))
     assert state == {
         "agent_states": {"plan": {"status": "failed", "attempt": 1, "error": {"type": "OSError"}}},

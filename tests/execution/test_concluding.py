@@ -206,3 +206,54 @@ def test_a_failure_is_recorded_before_it_is_raised() -> None:
         last = service.events("WF-1")[-1]
         assert last.type == "RUN_UPDATED" and last.data["fields"]["status"] == "failed"
     assert told[-1][0] == "run_ended" and told[-1][1]["status"] == "failed"
+
+
+def test_a_spawned_agent_does_not_outlive_its_run() -> None:
+    async def main(service: CheckpointService) -> None:
+        begun, gate = asyncio.Event(), asyncio.Event()
+        over = threading.Event()
+
+        async def child(ctx: Context) -> str:
+            begun.set()
+            await gate.wait()
+            return "late"
+
+        def parent(ctx: Context) -> Any:
+            try:
+                return ctx.spawn(child)
+            finally:
+                over.set()
+
+        running = asyncio.ensure_future(chain(parent).run(service, "WF-1"))
+        await begun.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        gate.set()
+        await asyncio.to_thread(over.wait)
+
+    with opened() as service:
+        asyncio.run(main(service))
+        assert service.events("WF-1", type="AGENT_COMPLETED") == []
+
+
+def test_to_wait_for_an_answer_is_no_silence() -> None:
+    workflow = Workflow("patient")
+    workflow.agent(timeout_seconds=0.05)(ask)
+    asked = threading.Event()
+
+    def notice(kind: str, data: Any) -> None:
+        if kind == "approval_requested":
+            asked.set()
+
+    with opened() as service:
+        results: list[RunResult] = []
+        options = RunOptions(poll_seconds=0.2, subscribers=(notice,))
+        running = threading.Thread(
+            target=lambda: results.append(workflow.run_sync(service, "WF-1", options=options))
+        )
+        running.start()
+        asked.wait()
+        answer(service)
+        running.join()
+        assert results[0].value[0] is True and service.events("WF-1", type="AGENT_FAILED") == []

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.errors import GraphChangedError
-from holdfast.execution.drift import check_drift, drift
+from holdfast.execution.drift import check_drift, drift, renames
 from holdfast.execution.plan import Agent, Stage, StageKind, make_plan
 
 NOBODY: frozenset[str] = frozenset()
@@ -20,7 +20,8 @@ def work(ctx: object) -> None:
 
 
 def structure(*names: str, kind: StageKind = StageKind.SEQUENTIAL, chained: bool = False) -> dict[str, Any]:
-    stages, before = dict[str, Stage](), ()
+    stages = dict[str, Stage]()
+    before: tuple[str, ...] = ()
     for name in names:
         stages[name] = Stage(name, kind, (Agent(name, work, name),), before)
         before = (name,) if chained else ()
@@ -63,8 +64,24 @@ def test_a_change_that_concerns_no_agent_is_told_as_such() -> None:
     assert drift(first, second, NOBODY) == ("stages were renamed or reordered, and no agent is concerned",)
 
 
+def test_an_agent_that_is_called_otherwise_now_is_neither_new_nor_gone() -> None:
+    before, now = structure("plan", "write", chained=True), structure("scheme", "write", chained=True)
+    told = drift(before, now, frozenset({"plan"}), {"plan": "scheme", "never": "there"})
+    assert told == ("agent 'plan' is called 'scheme' now: its results are kept",)
+
+
+def test_names_of_before_are_followed_through_several_changes() -> None:
+    fields = {"metadata": {"renamed": {"a": "b", "x": "y"}}}
+    assert renames(fields, {"b": "c"}) == {"a": "c", "b": "c", "x": "y"}
+    assert renames({}, {"b": "c"}) == {"b": "c"}
+
+
 def test_a_run_that_has_no_graph_yet_has_not_changed() -> None:
     assert drift({}, structure("a"), NOBODY) == ()
+
+
+def test_a_graph_of_the_applications_own_is_none_to_compare_with() -> None:
+    assert drift({"stages": ["a", "b"], "nodes": 3}, structure("a"), NOBODY) == ()
 
 
 def test_a_changed_graph_is_refused_only_where_that_was_asked_for() -> None:

@@ -175,3 +175,17 @@ def test_what_the_loop_does_for_a_thread_ends_with_the_attempt(journal: Journal)
 
     asyncio.run(work())
     assert cancelled == [True]
+
+
+def test_nothing_is_begun_for_a_thread_after_the_end(journal: Journal) -> None:
+    async def work() -> None:
+        driver = Driver(journal, asyncio.get_running_loop())
+        driver.end()
+
+        def asking() -> Asking:
+            yield OnLoop(asyncio.Event().wait)
+
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(asyncio.to_thread(driver.drive, asking()), PATIENCE_SECONDS)
+
+    asyncio.run(work())

@@ -247,9 +247,7 @@ def test_the_key_is_that_of_the_step_and_the_name() -> None:
     assert keys[0] == key("W", "s", "send") and keys[0].startswith("hf-")
 
 
-happenings = st.lists(
-    st.sampled_from(["fine", "refused", "unsure", "crash"]), max_size=5
-)
+happenings = st.lists(st.sampled_from(["fine", "refused", "unsure", "crash"]), max_size=5)
 
 
 @settings(max_examples=60)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
 import weakref
 from typing import Any
 
@@ -54,6 +55,17 @@ def test_loops_that_are_over_are_not_kept() -> None:
     gc.collect()
     assert [one() for one in gone] == [None] * 5
     assert len(floors._FLOORS) == 1
+
+
+def test_threads_of_loops_that_are_over_end() -> None:
+    async def mine() -> threading.Thread:
+        writing = floor().scribes.submit(threading.current_thread)
+        return await asyncio.wrap_future(writing)
+
+    thread = asyncio.run(mine())
+    asyncio.run(mine())
+    thread.join(PATIENCE_SECONDS)
+    assert not thread.is_alive()
 
 
 def test_loops_of_many_threads_come_and_go_at_once() -> None:

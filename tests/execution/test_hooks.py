@@ -6,6 +6,7 @@ import asyncio
 import logging
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,10 @@ from holdfast import (
     Triggers,
     Workflow,
 )
+from holdfast.adapters.memory import MemoryStore
 from holdfast.execution.adaptive import AdaptiveInterval
 from holdfast.execution.context import Context
+from holdfast.execution.driving import Driver, OnLoop
 from tests.execution.runs import Told, chain, kinds, opened, run, told_to, types
 
 NOTHING = Triggers(
@@ -468,6 +471,28 @@ def test_a_crash_is_found_at_start_up_verified_recovered_and_told(tmp_path: Path
         assert "WORKFLOW_RECOVERED" in types(service) and service.incomplete_workflows() == []
 
 
+def test_an_answer_that_comes_before_anybody_waits_for_it_is_not_missed(monkeypatch) -> None:
+    answered, met = threading.Event(), Driver._met
+
+    def met_late(driver: Driver, need: Any) -> Any:
+        # The question is recorded by now, and nobody waits yet.
+        if isinstance(need, OnLoop):
+            assert answered.wait(60)
+        return met(driver, need)
+
+    def notice(kind: str, data: Any) -> None:
+        if kind == "approval_answered":
+            answered.set()
+
+    def agent(ctx: Context) -> str:
+        service.requests.put("WF-1", "approval", actor="ann", data={"granted": True})
+        return str(ctx.approve("Go on?").by)
+
+    monkeypatch.setattr(Driver, "_met", met_late)
+    with opened() as service:
+        assert run(chain(agent), service, poll_seconds=0.01, subscribers=(notice,)).value == "ann"
+
+
 # -- acceptance criteria ---------------------------------------------------------------------
 
 
@@ -651,3 +676,56 @@ def test_an_id_that_nobody_ran_is_a_fresh_start() -> None:
         result = run(chain(one), service)
         assert not result.resumed and (result.kept, result.ran) == (0, 1)
         assert kinds(service)[0] == "workflow_start"
+
+
+# -- what it costs ---------------------------------------------------------------------------
+
+
+def repeated(count: int, act: Callable[[Context], Any]) -> Workflow:
+    """Declare one agent that does something so many times."""
+
+    def agent(ctx: Context) -> None:
+        for _ in range(count):
+            act(ctx)
+
+    return chain(agent)
+
+
+def layered(count: int) -> Workflow:
+    workflow = Workflow("layers")
+    for number in range(count):
+        after = f"agent{number - 1:02d}" if number else None
+        workflow.agent(after=after)(_numbered(number))
+    return workflow
+
+
+@pytest.mark.parametrize(
+    ("declare", "syncs"),
+    [
+        pytest.param(lambda count: chain(*map(_numbered, range(count))), 1, id="agents in a row"),
+        pytest.param(layered, 2, id="agents in layers of their own"),
+        pytest.param(
+            lambda count: repeated(count, lambda ctx: ctx.effect("send", lambda key: 1)), 2, id="effects"
+        ),
+        pytest.param(lambda count: repeated(count, lambda ctx: ctx.milestone("half", 1)), 1, id="milestones"),
+        pytest.param(lambda count: repeated(count, lambda ctx: ctx.checkpoint()), 1, id="checkpoints"),
+        pytest.param(lambda count: repeated(count, lambda ctx: ctx.decide("so")), 0, id="decisions"),
+        pytest.param(lambda count: repeated(count, lambda ctx: ctx.report("a", "b")), 0, id="reports"),
+    ],
+)
+def test_everything_costs_as_many_commits_as_the_page_says(declare, syncs, monkeypatch) -> None:
+    counted, real = [0], MemoryStore.commit
+
+    def commit(store: MemoryStore, commits: Any) -> Any:
+        counted[0] += 1
+        return real(store, commits)
+
+    monkeypatch.setattr(MemoryStore, "commit", commit)
+
+    def cost(count: int) -> int:
+        with opened(background=False) as service:
+            counted[0] = 0
+            run(declare(count), service)
+            return counted[0]
+
+    assert cost(6) - cost(2) == 4 * syncs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,10 @@ from hypothesis import strategies as st
 
 from holdfast.adapters.memory import MemoryStore
 from holdfast.application.app import App
+from holdfast.application.commands import AppendEvent
+from holdfast.application.recording import Recording
 from holdfast.domain.errors import CheckpointWriteError, LeaseLostError, UnsupportedTypeError
+from holdfast.domain.progress_report import REPORT_EVENT
 from holdfast.domain.reducers import DECISION_EVENT, MESSAGE_EVENT
 from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_STARTED, RUN_UPDATED
 from holdfast.execution.floor import floor
@@ -55,7 +59,12 @@ def in_a_crowd(work: Any) -> Any:
 
 values = st.recursive(
     st.one_of(
-        st.none(), st.booleans(), st.integers(-9, 9), st.text(max_size=3), st.binary(max_size=2), st.just((1, 2))
+        st.none(),
+        st.booleans(),
+        st.integers(-9, 9),
+        st.text(max_size=3),
+        st.binary(max_size=2),
+        st.just((1, 2)),
     ),
     lambda inner: (
         st.lists(inner, max_size=2)
@@ -67,9 +76,7 @@ facts = st.one_of(
     st.builds(done, st.sampled_from(["plan", "write", "r[ü]"]), values),
     st.builds(message, values),
     st.builds(lambda number: Fact(AGENT_STARTED, {"attempt": number}, "plan", "plan"), st.integers(1, 3)),
-    st.builds(
-        lambda value: Fact(RUN_UPDATED, {"fields": {"metadata": {"it": value}}}, "run"), values
-    ),
+    st.builds(lambda value: Fact(RUN_UPDATED, {"fields": {"metadata": {"it": value}}}, "run"), values),
     st.builds(Save, st.just("because")),
 )
 
@@ -84,14 +91,8 @@ def test_what_is_recovered_is_what_was_held_in_memory(told: list[tuple[str, Fact
                 journal.note(item)
             else:
                 journal.commit(item)
-        service.recording.wait(service.recording.event(_last()))
+        service.recording.wait(service.recording.event(AppendEvent(W, "THE_LAST", {})))
         assert recovered(service) == journal.fields
-
-
-def _last() -> Any:
-    from holdfast.application.commands import AppendEvent
-
-    return AppendEvent(W, "THE_LAST", {})
 
 
 def test_what_was_noted_last_is_there_when_the_service_is_closed(home: Home) -> None:
@@ -259,7 +260,14 @@ class Broken(MemoryStore):
 
     is_broken = False
 
+    def __init__(self) -> None:
+        super().__init__()
+        #: Done during the next commit.
+        self.meanwhile: list[Callable[[], None]] = []
+
     def commit(self, commits: Any) -> Any:
+        while self.meanwhile:
+            self.meanwhile.pop()()
         if self.is_broken:
             raise CheckpointWriteError("the disk is gone")
         return super().commit(commits)
@@ -285,6 +293,60 @@ def test_a_storage_fault_is_told_and_stops_nothing(is_crowded: bool) -> None:
     assert len([text for text in journal.warnings if text.startswith("not durable")]) == 2
     # The next checkpoint has what was not durable.
     assert recovered(service)["messages"] == ["noted", "a", "b"]
+
+
+def report(title: str) -> Fact:
+    return Fact(REPORT_EVENT, {"title": title, "summary": "s", "citations": []}, "plan", "plan")
+
+
+def test_people_read_what_is_durable_and_nothing_else() -> None:
+    store, published = Broken(), list[str]()
+    journal = begun(make_service(store))
+    journal.publish = lambda events: published.extend(event.data["title"] for event in events)
+    journal.note(report("first"))
+    assert published == []
+    # Queued while the others are written: these are durable afterwards, and it is not.
+    store.meanwhile = [lambda: journal.note(report("second"))]
+    journal.commit(message("a"))
+    assert published == ["first"]
+    journal.commit(message("b"))
+    assert published == ["first", "second"]
+    journal.note(report("lost"))
+    store.is_broken = True
+    journal.commit(message("c"))
+    store.is_broken = False
+    journal.commit(report("third"))
+    assert published == ["first", "second", "third"]
+
+
+def test_nobody_is_told_of_a_failure_that_nobody_waits_for(caplog: pytest.LogCaptureFixture) -> None:
+    store = Broken()
+    journal = begun(make_service(store))
+
+    async def work() -> None:
+        store.is_broken = True
+        writing = asyncio.ensure_future(journal.commit_async(message("a"), message("b"), Save("s")))
+        await asyncio.sleep(0)
+        writing.cancel()
+        await asyncio.wait({writing})
+        store.is_broken = False
+        # Landed after the others.
+        await journal.commit_async(message("c"))
+
+    in_a_crowd(work)
+    gc.collect()
+    assert "never retrieved" not in caplog.text
+
+
+def test_a_lease_that_is_lost_at_once_is_raised_too() -> None:
+    class Lost(Recording):
+        def checkpoint(self, *arguments: Any) -> Any:
+            raise LeaseLostError("gone")
+
+    with opened() as service:
+        journal = Journal(Lost(service._engine), W, {"workflow_id": W})
+        with pytest.raises(LeaseLostError):
+            journal.commit(Save("s"))
 
 
 def test_subscribers_hear_of_each_checkpoint() -> None:

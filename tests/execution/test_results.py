@@ -180,6 +180,14 @@ def test_a_renamed_agent_keeps_all_its_results(journal: Journal) -> None:
     assert results.of_agent("plan") == "new"
 
 
+def test_the_last_agent_of_the_plan_answers_for_the_run(journal: Journal) -> None:
+    assert Results(journal, make_plan("empty", {})).of_last() is None
+    results = Results(journal, plan())
+    assert results.of_last() is None
+    finish(journal, "judge", "content")
+    assert results.of_last() == "content"
+
+
 def test_tasks_of_an_application_are_none_of_a_run() -> None:
     with opened() as service:
         journal = begun(service, tasks=["just text", {"id": "own", "title": "x"}, {"title": "y"}])
@@ -199,7 +207,9 @@ def test_threads_read_while_results_come_in(journal: Journal) -> None:
         seen = 0
         while seen < 150:
             known = results.by_step()
-            assert len(known) >= seen and all(known[f"research[{number}]"] == number for number in range(seen))
+            assert len(known) >= seen and all(
+                known[f"research[{number}]"] == number for number in range(seen)
+            )
             seen = len(known)
 
     at_once(write, read, read)

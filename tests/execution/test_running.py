@@ -285,3 +285,28 @@ def test_a_failing_subscriber_stops_nobody() -> None:
 
     with opened() as service:
         assert run(workflow, service, subscribers=(broken,)).value == 1
+
+
+def test_a_key_that_is_no_text_is_refused() -> None:
+    workflow = Workflow("keys")
+    workflow.agent(name="work", each=lambda ctx: [1, 1], key=lambda item: item)(lambda ctx, item: item)
+    with opened() as service, pytest.raises(DeclarationError, match="is a int"):
+        run(workflow, service)
+
+
+def test_what_a_condition_does_to_what_it_sees_changes_nothing() -> None:
+    workflow = Workflow("view")
+    workflow.agent(name="first")(lambda ctx: [1, 2])
+
+    def items(view: Any) -> list[int]:
+        view.inputs["n"].append(2)
+        view.shared["inputs"]["n"].append(3)
+        found = view.result("first")
+        return [found.pop(), found.pop()]
+
+    workflow.agent(name="work", after="first", each=items)(lambda ctx, item: item)
+    with opened() as service:
+        result = run(workflow, service, inputs={"n": [1]})
+        state = service.load_latest("WF-1")
+    assert result.results["first"] == [1, 2] and result.value == [2, 1]
+    assert state is not None and state.context["inputs"] == {"n": [1]}

@@ -80,3 +80,26 @@ def test_everything_put_is_written_in_order_before_the_end() -> None:
     asyncio.run(main())
     assert written == list(range(50))
     threads.close()
+
+
+def test_a_report_that_cannot_be_written_is_tried_again_with_the_next_section() -> None:
+    written: list[int] = []
+
+    class Broken:
+        def report(self, events: list[Event]) -> None:
+            if events[0].seq == 0:
+                raise RuntimeError("no ink")
+            written.extend(event.seq for event in events)
+
+    async def main() -> None:
+        scribe = Scribe(Broken(), threads)
+        for number in range(2):
+            scribe.put([Event(number, now, "REPORT_ADDED", "WF-1")])
+            await scribe.finish()
+
+    with holdfast.open("memory:") as service:
+        now = service.recording.now()
+    threads = Threads(1)
+    asyncio.run(main())
+    assert written == [1]
+    threads.close()

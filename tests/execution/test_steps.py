@@ -198,3 +198,24 @@ def test_a_result_of_a_type_nobody_registered_fails_the_agent_by_name() -> None:
 
     with opened() as service, pytest.raises(AgentFailedError, match="UnsupportedTypeError"):
         run(chain(agent), service)
+
+
+def test_the_start_of_the_next_in_a_row_is_recorded_with_the_result_before() -> None:
+    def first(ctx: Context) -> int:
+        return 1
+
+    def second(ctx: Context) -> int:
+        if ctx.attempt == 1:
+            raise RuntimeError("once")
+        return ctx.attempt
+
+    with opened() as service:
+        assert run(chain(first, second, retry=Retry(2, delay_seconds=0)), service).value == 2
+        events = service.events("WF-1")
+        begun = [event.step_id for event in events if event.type == "AGENT_STARTED"]
+        [completed] = [event for event in events if event.step_id == "first" and "result" in event.data]
+        assert begun == ["first", "second"] and completed.data["next"]["step_id"] == "second"
+        assert service.restore_checkpoint(f"WF-1@event:{completed.seq}").agent_states["second"] == {
+            "status": "running",
+            "attempt": 1,
+        }

@@ -1,4 +1,4 @@
-"""`holdfast demo`: a team of pretend agents is killed half-way, and its work is carried on."""
+"""`holdfast demo`: a team of pretend agents is killed twice, and its work is carried on each time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from tempfile import TemporaryDirectory
@@ -17,20 +18,18 @@ import click
 
 from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.group import Call, StoreCommand
-from holdfast.cli.opening import find, reading
-from holdfast.cli.output import Output, counted, safe, size_text, table_lines
-from holdfast.cli.show import state_of
+from holdfast.cli.opening import looking, reading
+from holdfast.cli.output import Output, counted, safe
 from holdfast.cli.validate import Verdict, check_deeply, check_everything
 
 if TYPE_CHECKING:
-    from holdfast.application.kit import Kit
-    from holdfast.domain.record import Entry
+    from holdfast.domain.log_check import LogReport
+    from holdfast.domain.state import WorkflowState
 
 _WORKFLOW = "kelp"
-#: The process is killed while it works on this step.
-_KILL_AT_STEP = 8
-_ROWS_SHOWN = 3
-_COLUMNS = ("CHECKPOINT", "TYPE", "STAGE", "AGENT", "STATE")
+#: Each process but the last has one thought that never ends, and is killed in the middle of it.
+_ENDLESS = ("research[blades] a torn blade regrows from its base", "publish what readers will say", None)
+_OPENINGS = ("", "A new process goes on:", "And a third one:")
 _SILENT = Output(quiet=True)
 
 
@@ -38,18 +37,27 @@ _SILENT = Output(quiet=True)
 class Told:
     """What a process told before it ended."""
 
-    begun: list[int] = field(default_factory=list)
-    #: Checkpoints by step, each acknowledged as durable.
-    kept: dict[int, str] = field(default_factory=dict)
+    begun: list[str] = field(default_factory=list)
+    #: What the agents answered, in words, by step; each result was committed by then.
+    done: dict[str, str] = field(default_factory=dict)
+    #: Keys of what was posted to the world outside, which is us.
+    posted: list[str] = field(default_factory=list)
+    #: The step whose thought does not end.
+    thinking: str | None = None
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether nothing is under way any more but the thought that does not end."""
+        return self.thinking is not None and set(self.begun) - set(self.done) == {self.thinking}
 
 
 @click.command("demo", cls=StoreCommand)
 def command(call: Call) -> None:
-    """Kill a team of agents half-way and carry its work on.
+    """Kill a team of agents twice and carry its work on.
 
-    Five pretend agents write a report in a process of their own, which is
-    ended with SIGKILL. A second process goes on from what the store kept.
-    Uses a temporary folder, unless --store names one to keep.
+    Pretend agents research a question and post a report, in a process of
+    their own that is ended with SIGKILL. New processes go on from what the
+    store kept. Uses a temporary folder, unless --store names one to keep.
 
     \b
     Example:
@@ -74,7 +82,7 @@ def _place(call: Call) -> Iterator[str]:
         with TemporaryDirectory(prefix="holdfast-demo-") as folder:
             yield os.path.join(folder, "store")
     elif call.store.startswith("memory:"):
-        hint = "Two processes share it: name a folder."
+        hint = "Several processes share it: name a folder."
         raise Failure("wrong_usage", Exit.USAGE, "a store in memory dies with its process", hint=hint)
     else:
         yield call.store
@@ -93,45 +101,42 @@ def _free_name(call: Call) -> str:
 
 
 def _perform(call: Call, workflow_id: str) -> dict[str, Any]:
-    """Run both processes; answer what can be counted."""
+    """Run the processes one after another; answer what can be counted."""
     from holdfast.cli.demo_team import QUESTION
 
-    output = call.output
-    _say(output, output.bold(f'Five agents write a report: "{QUESTION}"'))
-    _say(output, "Each step is committed when it is done.\n")
-    first = _run_team(call, workflow_id, kill_at=_KILL_AT_STEP)
-    with reading(call) as kit:
-        before = _kept(kit, workflow_id)
-        _show_kept(output, kit, workflow_id, first, before)
-    _say(output, output.bold(f"\nA new process goes on from {workflow_id}@{len(before)}:\n"))
-    second = _run_team(call, workflow_id, begun_before=set(first.begun))
-    verdict = Verdict()
-    with reading(call) as kit:
-        check_everything(_SILENT, kit, verdict)
-        check_deeply(_SILENT, kit, verdict)
-        after = _kept(kit, workflow_id)
-    summary = _summary(first, second, before, after, verdict)
+    output, runs, lost = call.output, list[Told](), 0
+    _say(output, output.bold(f'A team of agents answers: "{QUESTION}"'))
+    _say(output, "Each result is committed before anybody builds on it.\n")
+    for opening, endless in zip(_OPENINGS, _ENDLESS, strict=True):
+        if opening:
+            _say(output, output.bold(f"\n{opening}\n"))
+        runs.append(_run_team(call, workflow_id, endless, {step for told in runs for step in told.begun}))
+        if endless is not None:
+            lost += _look(call, workflow_id, runs)
+    summary = _summary(call, workflow_id, runs, lost)
     _show_summary(output, summary)
     return summary
 
 
-def _run_team(
-    call: Call, workflow_id: str, *, kill_at: int | None = None, begun_before: Collection[int] = ()
-) -> Told:
-    """Start the team, listen, and kill it once it has begun a step."""
+def _run_team(call: Call, workflow_id: str, endless: str | None, begun_before: Collection[str]) -> Told:
+    """Start the team, listen, and kill it once nothing is left but the thought that never ends."""
     told, killed = Told(), False
     arguments = [sys.executable, "-P", "-m", "holdfast.cli.demo_team", workflow_id]
     # Not as an argument: those of a process are for everybody to see, and a URL may hold a password.
     environment = {**os.environ, "HOLDFAST_STORE": str(call.store)}
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=environment) as process:
+    with subprocess.Popen(
+        [*arguments, *filter(None, [endless])], stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
         assert process.stdout is not None
+        shown: list[str] = []
         try:
             for line in process.stdout:
-                _hear(call.output, told, json.loads(line), begun_before)
-                if not killed and told.begun[-1] == kill_at:
+                _hear(told, json.loads(line))
+                _show_steps(call.output, told, shown, begun_before)
+                if told.is_stuck and not killed:
                     process.send_signal(signal.SIGKILL)
                     killed = True
-                    _show_kill(call.output, kill_at)
+                    _show_kill(call.output, str(told.thinking))
         except BaseException:
             process.kill()
             raise
@@ -140,90 +145,118 @@ def _run_team(
     return told
 
 
-def _hear(output: Output, told: Told, message: dict[str, Any], begun_before: Collection[int]) -> None:
-    from holdfast.cli.demo_team import PLAN
-
-    number = message["step"]
+def _hear(told: Told, message: dict[str, Any]) -> None:
+    step = message["step"]
     if message["say"] == "begin":
-        told.begun.append(number)
-        return
-    told.kept[number] = message["checkpoint"]
-    step = PLAN[number - 1]
-    again = output.faint("  begun again") if number in begun_before else ""
-    _say(output, f"  {message['checkpoint']:<9}{step.agent:<14}{step.result}{again}")
+        told.begun.append(step)
+    elif message["say"] == "done":
+        told.done[step] = message["text"]
+    elif message["say"] == "posted":
+        told.posted.append(step)
+    else:
+        told.thinking = step
 
 
-def _show_kill(output: Output, number: int) -> None:
-    from holdfast.cli.demo_team import PLAN
+def _show_steps(output: Output, told: Told, shown: list[str], begun_before: Collection[str]) -> None:
+    """Show what is done, always in the same order: of agents that work at once, any may be first."""
+    from holdfast.cli.demo_team import STEPS
 
-    _say(output, f"  {'...':<9}{PLAN[number - 1].agent:<14}at work on step {number} of {len(PLAN)}")
-    _say(output, output.paint(f"  {'kill -9':<9}the process is gone", "bad"))
+    for step in STEPS:
+        if step in told.begun and step not in told.done:
+            return
+        if step in told.done and step not in shown:
+            shown.append(step)
+            again = output.faint("  begun again") if step in begun_before else ""
+            _say(output, f"  {step:<18}{told.done[step]}{again}")
 
 
-def _kept(kit: Kit, workflow_id: str) -> list[Entry]:
-    """Answer the checkpoints that the store holds, newest first."""
-    from holdfast.application.resolve import living
-
-    return list(living(kit.store, workflow_id))
+def _show_kill(output: Output, step: str) -> None:
+    _say(output, f"  {step:<18}is at work")
+    _say(output, output.paint(f"  {'kill -9':<18}the process is gone", "bad"))
 
 
-def _show_kept(output: Output, kit: Kit, workflow_id: str, first: Told, kept: list[Entry]) -> None:
-    """Tell what a reader finds before anybody has repaired anything."""
-    state, _ = state_of(kit, find(kit, f"{workflow_id}@latest"))
+def _look(call: Call, workflow_id: str, runs: Sequence[Told]) -> int:
+    """Tell what a reader finds before anybody has repaired anything; answer how many results are lost."""
+    acknowledged = {step for told in runs for step in told.done}
+    with looking(call, audit=False) as service:
+        last = service.events(workflow_id)[-1].seq
+        state = service.restore_checkpoint(f"{workflow_id}@event:{last}")
+    kept = {task["id"] for task in state.tasks}
+    output, decision = call.output, state.decisions[-1]
     _say(output, output.bold("\nWhat the store holds now, read back and verified:\n"))
-    for line in table_lines(
-        _COLUMNS, (_row(workflow_id, entry) for entry in kept[:_ROWS_SHOWN]), right="    r"
-    ):
-        _say(output, f"  {line}")
-    _say(output, f"  and {max(len(kept) - _ROWS_SHOWN, 0)} before them\n")
-    decision = state["decisions"][-1]
-    lost = set(first.kept) - {entry.sequence for entry in kept}
-    step = f"step {state['current_step']} of {state['total_steps']}"
     _say_labelled(output, "last decision", f"{decision['agent']}: {decision['description']}")
-    _say_labelled(output, "state", f"{step}, {counted(len(state['messages']), 'note')} taken")
-    _say_labelled(output, "lost", f"{len(lost)} of the {len(first.kept)} steps that were acknowledged")
+    _say_labelled(output, "results", f"{len(kept & acknowledged)} of the {len(acknowledged)} acknowledged")
+    _say_labelled(output, "under way", _under_way(state, runs[-1].thinking))
+    return len(acknowledged - kept)
 
 
-def _row(workflow_id: str, entry: Entry) -> tuple[str, ...]:
-    name = f"{workflow_id}@{entry.sequence}"
-    return (name, entry.type, entry.stage or "-", entry.agent or "-", size_text(entry.state_bytes))
+def _under_way(state: WorkflowState, step: str | None) -> str:
+    """Tell what is known of an agent that was cut short."""
+    known = state.agent_states.get(str(step), {})
+    if "milestone" in known:
+        return f"{step}, up to its milestone: {known['milestone']['name']}"
+    effects = [
+        f"its effect {name!r} is {effect['status']}" for name, effect in known.get("effects", {}).items()
+    ]
+    return ", ".join([str(step), *effects])
 
 
-def _summary(
-    first: Told, second: Told, before: list[Entry], after: list[Entry], verdict: Verdict
-) -> dict[str, Any]:
+def _summary(call: Call, workflow_id: str, runs: Sequence[Told], lost: int) -> dict[str, Any]:
     """Count what happened, from what the processes told and what the store holds."""
-    from holdfast.cli.demo_team import PLAN
+    from holdfast.cli.demo_team import STEPS
 
-    held = {entry.sequence for entry in before}
+    verdict = Verdict()
+    with reading(call) as kit:
+        check_everything(_SILENT, kit, verdict)
+        check_deeply(_SILENT, kit, verdict)
+    with looking(call, audit=False) as service:
+        completed = Counter(event.step_id for event in service.events(workflow_id, type="AGENT_COMPLETED"))
+    trail = _trail(call)
+    begun = Counter(step for told in runs for step in told.begun)
     return {
-        "steps": len(PLAN),
-        "acknowledged_before_kill": len(first.kept),
-        "kept_after_kill": len(before),
-        "lost": len(set(first.kept) - held),
-        "committed_by_second_process": len(second.kept),
-        "committed_twice": len(held & set(second.kept)),
-        "begun_twice": len(set(first.begun) & set(second.begun)),
-        "checkpoints": len(after),
+        "steps": len(STEPS),
+        "kills": len(runs) - 1,
+        "lost": lost,
+        "completed": len(completed),
+        "completed_twice": sum(count > 1 for count in completed.values()),
+        "begun_again": [step for step in STEPS if begun[step] > 1],
+        "posted": sum(len(told.posted) for told in runs),
+        "checkpoints": verdict.checkpoints,
         "events": verdict.events,
         "problems": len(verdict.problems),
-        "valid": verdict.valid,
-        "done": len(after) == len(PLAN),
+        "trail_entries": trail.entries,
+        "trail_faults": trail.fault_count,
+        "valid": verdict.valid and not trail.fault_count,
+        "done": set(completed) == set(STEPS),
     }
 
 
+def _trail(call: Call) -> LogReport:
+    from holdfast.cli.audit_opening import looking as looking_at_trail
+
+    with looking_at_trail(call) as (_, log):
+        return log.verify()
+
+
 def _show_summary(output: Output, summary: dict[str, Any]) -> None:
-    again = counted(summary["begun_twice"], "step")
+    results = (
+        f"{summary['completed']} of {summary['steps']}, {summary['completed_twice']} of them computed twice"
+    )
     records = f"{counted(summary['checkpoints'], 'checkpoint')} and {counted(summary['events'], 'event')}"
-    done = f"{summary['checkpoints']} of {summary['steps']} steps"
+    trail = (
+        f"{counted(summary['trail_entries'], 'entry')} in unbroken chains, {summary['trail_faults']} wrong"
+    )
+    posted = "once" if summary["posted"] == 1 else counted(summary["posted"], "time")
     _say(output, output.bold("\nThe report is done:\n" if summary["done"] else "\nThe report is not done:\n"))
-    _say_labelled(output, "committed", f"{done}, {summary['committed_twice']} of them twice")
-    _say_labelled(output, "begun twice", f"{again}, under way when the process died")
+    _say_labelled(output, "results", results)
+    _say_labelled(output, "begun again", f"{', '.join(summary['begun_again'])}: at work at a kill")
+    _say_labelled(output, "posted", f"{posted}, though its agent began twice")
     _say_labelled(output, "verified", f"{records}, {summary['problems']} damaged")
+    _say_labelled(output, "audit trail", trail)
 
 
 def _say_labelled(output: Output, label: str, text: str) -> None:
-    _say(output, f"  {label:<15}{text}")
+    _say(output, f"  {label:<18}{text}")
 
 
 def _say(output: Output, text: str) -> None:

@@ -58,6 +58,12 @@ def complete_agent(fields: Fields, event: Event) -> dict[str, Any]:
         "agent_states": {**_agents(fields), event.step_id: {"status": "completed", **kept}},
         "current_step": fields.get("current_step", 0) + 1,
     }
+    following = data.get("next")
+    if following is not None:
+        # What begins right after is recorded with the result before, as one fact.
+        started = {"status": "running", "attempt": following["attempt"]}
+        before = state["agent_states"].get(following["step_id"], {})
+        state["agent_states"][following["step_id"]] = {**before, **started}
     return _with_notes(state, event)
 
 

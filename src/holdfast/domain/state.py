@@ -159,10 +159,11 @@ _FIELDS = tuple(field.name for field in fields(WorkflowState))
 _ALWAYS = ("workflow_id", "session_id", "status", "current_step", "total_steps")
 _TIMES = ("started_at", "last_activity")
 _BLANK = WorkflowState()
-#: Every other stored field with its default and the type of that.
+#: Every other stored field with its default and the type of that. The last of them is told at the very end of
+#: a workflow: among the first it would move all the others, and the change would be the whole state.
 _SPARSE = {
     name: (type(getattr(_BLANK, name)), getattr(_BLANK, name))
-    for name in _FIELDS
+    for name in (*(name for name in _FIELDS if name != "resumable"), "resumable")
     if name not in (*_ALWAYS, *_TIMES, "checkpoint_id", "extra")
 }
 _sparse_values = attrgetter(*_SPARSE)

@@ -46,7 +46,7 @@ async def carry_out(runner: Runner, service: Service, claim: Claim) -> RunResult
             runner.look = watch.look
             status, fault = await _ended(runner, walking, claim)
     seconds = time.monotonic() - began
-    _conclude(runner, status, seconds)
+    await _conclude(runner, status, seconds)
     if fault is not None:
         raise fault
     return _result(runner, status, kept, seconds)
@@ -73,6 +73,8 @@ async def _ended(
         if runner.stop.status is not None:
             return runner.stop.status, None
         walking.cancel()
+        # Nothing of the run may go on after its end is recorded.
+        await asyncio.wait({walking})
         return RunStatus.STOPPED, cancelled
     except LeaseLostError:
         raise
@@ -80,7 +82,7 @@ async def _ended(
         return RunStatus.FAILED, problem
 
 
-def _conclude(runner: Runner, status: RunStatus, seconds: float) -> None:
+async def _conclude(runner: Runner, status: RunStatus, seconds: float) -> None:
     """Record how the run ended: with a last checkpoint, after which only an ended one cannot be resumed."""
     journal = runner.journal
     fields = journal.fields
@@ -92,9 +94,9 @@ def _conclude(runner: Runner, status: RunStatus, seconds: float) -> None:
     kind = CheckpointType.WORKFLOW_COMPLETE if status in _FINAL else CheckpointType.STAGE_START
     if status is RunStatus.FAILED:
         # The checkpoint of the error is there already, with everything that may help.
-        journal.commit(fact)
+        await journal.commit_async(fact)
     else:
-        journal.commit(fact, Save(str(status), {"type": kind}))
+        await journal.commit_async(fact, Save(str(status), {"type": kind}))
     journal.tell("run_ended", status=str(status), seconds=seconds)
 
 

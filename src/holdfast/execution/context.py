@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,6 +40,7 @@ class Context:
         self._driver = driver
         self._is_async = is_async
         self._is_over = False
+        self._is_waiting = False
         self._counts: dict[str, int] = {}
         self._progress_at = 0.0
         self._beat_at = time.monotonic()
@@ -306,11 +307,12 @@ class Context:
     def end(self) -> None:
         """Let the attempt be over: whatever the agent still does leaves no trace."""
         self._is_over = True
+        self._driver.end()
 
     @property
     def quiet_seconds(self) -> float:
         """How long nothing was heard of the agent."""
-        return time.monotonic() - self._beat_at
+        return 0.0 if self._is_waiting else time.monotonic() - self._beat_at
 
     def _performed(self, effect: Effect) -> Asking:
         known = self._journal.agent_state(self.step_id).get("effects", {}).get(effect.name)
@@ -324,11 +326,16 @@ class Context:
         approvals: Mapping[str, Any] = self._journal.agent_state(self.step_id).get("approvals", {})
         return approvals
 
-    def _awaited(self, step_id: str, name: str) -> Awaitable[Approval]:
-        """Tell that somebody has to answer, and wait for that."""
+    async def _awaited(self, step_id: str, name: str) -> Approval:
+        """Tell that somebody has to answer, and wait for that; to wait is no silence of the agent."""
         asked = self._approvals().get(name, {})
         self._journal.tell("approval_requested", step_id=step_id, name=name, question=asked.get("question"))
-        return self._around.answer(step_id, name)
+        self._is_waiting = True
+        try:
+            answer: Approval = await self._around.answer(step_id, name)
+            return answer
+        finally:
+            self._is_waiting, self._beat_at = False, time.monotonic()
 
     def _triggered(self, trigger: Trigger, reason: str) -> Any:
         self._check()

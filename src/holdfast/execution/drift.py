@@ -8,24 +8,41 @@ from typing import Any
 from holdfast.domain.errors import GraphChangedError
 
 
-def drift(before: Mapping[str, Any], now: Mapping[str, Any], done: frozenset[str]) -> tuple[str, ...]:
+def drift(
+    before: Mapping[str, Any],
+    now: Mapping[str, Any],
+    done: frozenset[str],
+    renamed: Mapping[str, str] | None = None,
+) -> tuple[str, ...]:
     """Tell in words what is different; nothing where the graph is the same.
 
     Args:
         before: structure of the graph as a checkpoint has it.
         now: that of the program.
-        done: agents that have results.
+        done: agents that have results, by any of their names.
+        renamed: names of before, with those of now.
     """
-    if not before or before.get("fingerprint") == now.get("fingerprint"):
+    # A graph without a fingerprint is none that a run recorded: an application may keep its own there.
+    if before.get("fingerprint") in (None, now.get("fingerprint")):
         return ()
-    old, new = _agents(before), _agents(now)
+    known = renamed or {}
+    old, new = _agents(before, known), _agents(now)
     added = [name for name in new if name not in old]
     removed = [name for name in old if name not in new]
+    called = [(was, name) for was, name in known.items() if name in new and was in _agents(before)]
+    kept = done | {name for was, name in called if was in done}
     moved = [name for name in new if name in old and old[name] != new[name]]
     told = [f"agent {name!r} is new: it is run now" for name in added]
-    told += [f"agent {name!r} is gone: {_kept(name, done)}" for name in removed]
-    told += [f"agent {name!r} stands elsewhere: {_kept(name, done)}" for name in moved]
+    told += [f"agent {was!r} is called {name!r} now: {_kept(name, kept)}" for was, name in called]
+    told += [f"agent {name!r} is gone: {_kept(name, kept)}" for name in removed]
+    told += [f"agent {name!r} stands elsewhere: {_kept(name, kept)}" for name in moved]
     return tuple(told) or ("stages were renamed or reordered, and no agent is concerned",)
+
+
+def renames(fields: Mapping[str, Any], more: Mapping[str, str]) -> dict[str, str]:
+    """Answer all names of before with those of now: those that a run knows already, and more."""
+    known: Mapping[str, str] = fields.get("metadata", {}).get("renamed", {})
+    return {**{was: more.get(name, name) for was, name in known.items()}, **more}
 
 
 def check_drift(changes: tuple[str, ...], workflow_id: str, *, strict: bool) -> None:
@@ -42,9 +59,23 @@ def check_drift(changes: tuple[str, ...], workflow_id: str, *, strict: bool) -> 
         )
 
 
-def _agents(structure: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+def _agents(
+    structure: Mapping[str, Any], renamed: Mapping[str, str] | None = None
+) -> dict[str, tuple[Any, ...]]:
+    """Tell where each agent stands; what was renamed since goes by its new name everywhere."""
+    known = renamed or {}
+
+    def called(name: str) -> str:
+        return known.get(name, name)
+
     return {
-        agent["name"]: (stage["name"], stage["kind"], stage["layer"], tuple(agent["after"]))
+        called(agent["name"]): (
+            # An agent on its own has a stage of its name.
+            called(stage["name"]),
+            stage["kind"],
+            stage["layer"],
+            tuple(map(called, agent["after"])),
+        )
         for stage in structure.get("stages", ())
         for agent in stage["agents"]
     }

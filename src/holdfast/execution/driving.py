@@ -55,6 +55,9 @@ class Drives(Protocol):
     async def drive_async(self, asking: Asking) -> Any:
         """Carry out on the loop."""
 
+    def end(self) -> None:
+        """Let nothing go on for whoever asked: nobody waits for it any more."""
+
 
 class Driver:
     """Carries out what agents ask for, for one journal."""
@@ -64,9 +67,11 @@ class Driver:
         self._loop = loop
         #: What threads wait for, and the loop works on.
         self._handed: set[Future[Any]] = set()
+        self._is_over = False
 
     def end(self) -> None:
         """Let nothing go on for threads that nobody waits for any more."""
+        self._is_over = True
         for handed in tuple(self._handed):
             handed.cancel()
 
@@ -113,6 +118,8 @@ class Driver:
     def _handed_over(self, need: OnLoop, loop: asyncio.AbstractEventLoop) -> Any:
         handed = asyncio.run_coroutine_threadsafe(_started(need), loop)
         self._handed.add(handed)
+        if self._is_over:
+            handed.cancel()
         try:
             return handed.result()
         finally:

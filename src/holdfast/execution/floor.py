@@ -45,7 +45,7 @@ def floor() -> Floor:
         with _MUTEX:
             # A floor holds on to its loop, so those of loops that are over have to be cleared away.
             for known in [one for one in _FLOORS if one.is_closed()]:
-                del _FLOORS[known]
+                _FLOORS.pop(known).scribes.close()
             found = _FLOORS[loop] = Floor(loop)
     return found
 

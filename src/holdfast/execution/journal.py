@@ -89,10 +89,11 @@ class Journal:
         self._session_id = session_id
         #: Given what people shall read, once it is committed.
         self.publish: Callable[[Sequence[Event]], None] | None = None
-        self._readable: list[Event] = []
+        self._readable: list[Ticket] = []
         self._mutex = threading.RLock()
         #: Whether it goes on with a run that existed.
         self.is_resumed = False
+        self.has_crashed = False
         #: How many checkpoints were made, how long the last one took, and what went wrong.
         self.checkpoints = 0
         self.cost_seconds = 0.0
@@ -168,7 +169,7 @@ class Journal:
             ticket = self.recording.event(command, on_done, is_urgent=is_urgent)
             self._fold(ticket.result)
             if self.publish is not None and has_section(ticket.result):
-                self._readable.append(ticket.result)
+                self._readable.append(ticket)
         return ticket
 
     def _save(self, save: Save, on_done: OnDone | None) -> Ticket | None:
@@ -202,10 +203,7 @@ class Journal:
         self, items: tuple[Fact | Save, ...], results: list[Any], began: float
     ) -> CheckpointID | None:
         if self._readable and self.publish is not None:
-            # Queued before what is durable now, and so durable too.
-            with self._mutex:
-                events, self._readable = self._readable, []
-            self.publish(events)
+            self._published(self.publish)
         made = None
         for item, result in zip(items, results, strict=True):
             if isinstance(result, LOST):
@@ -216,6 +214,15 @@ class Journal:
                 made = result
                 self._saved(result, item.reason, time.perf_counter() - began)
         return made
+
+    def _published(self, publish: Callable[[Sequence[Event]], None]) -> None:
+        """Hand out what is durable by now; others may have queued more since."""
+        with self._mutex:
+            over = [ticket for ticket in self._readable if ticket.done]
+            self._readable = [ticket for ticket in self._readable if not ticket.done]
+        events = [ticket.result for ticket in over if ticket.error is None]
+        if events:
+            publish(events)
 
     def _saved(self, made: CheckpointID, reason: str, seconds: float) -> None:
         self.checkpoints += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -34,6 +35,10 @@ class LeaseKeeper:
     """Renews leases until they are given up; one thread for all runs of a process."""
 
     def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Keep nothing: at the start, and again in a forked child."""
         self._mutex = threading.Lock()
         self._kept: dict[int, _Kept] = {}
         self._changed = threading.Condition(self._mutex)
@@ -94,3 +99,6 @@ class LeaseKeeper:
 
 
 KEEPER = LeaseKeeper()
+# A forked child has neither the thread nor any right to its parent's leases.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=KEEPER.begin)

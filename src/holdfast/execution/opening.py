@@ -5,20 +5,21 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 from holdfast.bootstrap import open as open_service
 from holdfast.domain.checkpoint import CheckpointType
-from holdfast.domain.errors import CheckpointRecoveryError
+from holdfast.domain.errors import CheckpointError, CheckpointRecoveryError
 from holdfast.domain.ids import check_workflow_id
+from holdfast.domain.record import Lease
 from holdfast.domain.run_events import RUN_UPDATED
 from holdfast.domain.state import WorkflowState
 from holdfast.execution.adaptive import AdaptiveInterval
 from holdfast.execution.claim import Claim
 from holdfast.execution.concluding import carry_out
 from holdfast.execution.declared import Declared, Service, StoreLike
-from holdfast.execution.drift import check_drift, drift
+from holdfast.execution.drift import check_drift, drift, renames
 from holdfast.execution.engines.local import LocalEngine
 from holdfast.execution.engines.port import Engine
 from holdfast.execution.floor import floor
@@ -81,11 +82,25 @@ async def opened(store: StoreLike) -> AsyncIterator[Service]:
         await asyncio.to_thread(service.close)
 
 
+async def _leased(service: Service, workflow_id: str, options: RunOptions) -> Lease:
+    """Take the lease; whoever is cancelled meanwhile leaves none behind."""
+    recording = service.recording
+    taking = asyncio.ensure_future(
+        asyncio.to_thread(recording.take, workflow_id, "run", options.lease_seconds)
+    )
+    try:
+        return await asyncio.shield(taking)
+    except asyncio.CancelledError:
+        with suppress(CheckpointError):
+            await asyncio.to_thread(recording.give_up, await taking)
+        raise
+
+
 @asynccontextmanager
 async def _taken(service: Service, workflow_id: str, options: RunOptions) -> AsyncIterator[Claim]:
     """Have the workflow for this run meanwhile."""
     recording, loop, claim = service.recording, asyncio.get_running_loop(), Claim()
-    lease = await asyncio.to_thread(recording.take, workflow_id, "run", options.lease_seconds)
+    lease = await _leased(service, workflow_id, options)
     KEEPER.keep(recording, lease, options.lease_seconds, lambda: loop.call_soon_threadsafe(claim.lose))
     try:
         yield claim
@@ -133,15 +148,22 @@ def _resumed(workflow: Declared, service: Service, workflow_id: str, options: Ru
     fields = recovered.state.to_fields()
     journal = Journal(service.recording, workflow_id, fields, options.subscribers, options.session_id)
     journal.is_resumed = True
+    # A run that paused, waited or failed has said so; one that still runs has died.
+    journal.has_crashed = recovered.state.status == "in_progress"
     for text in recovered.warnings:
         journal.warn(text)
     structure = workflow.plan.structure()
-    done = frozenset(str(task.get("agent")) for task in fields.get("tasks", ()) if isinstance(task, Mapping))
-    changes = drift(fields.get("dag_structure", {}), structure, done)
+    renamed = renames(fields, options.renamed)
+    ended = [str(task.get("agent")) for task in fields.get("tasks", ()) if isinstance(task, Mapping)]
+    done = frozenset(renamed.get(name, name) for name in ended)
+    changes = drift(fields.get("dag_structure", {}), structure, done, options.renamed)
     check_drift(changes, workflow_id, strict=options.strict)
     for text in changes:
         journal.warn(text)
     update = {"status": "in_progress", "dag_structure": structure, "total_steps": len(workflow.plan.agents)}
+    if renamed:
+        # Whoever goes on after this one finds the results as well.
+        update["metadata"] = {**fields.get("metadata", {}), "renamed": renamed}
     journal.note(Fact(RUN_UPDATED, {"fields": update, "changes": list(changes)}, RUN))
     journal.tell("run_started", workflow=workflow.name, resumed=True, changes=list(changes))
     return journal
@@ -163,7 +185,7 @@ def _watch(workflow: Declared, journal: Journal) -> TriggerWatch:
     told = confidence.items() if isinstance(confidence, Mapping) else ()
     known = {subject_of(step_id): value for step_id, value in told}
     watch = TriggerWatch(workflow.triggers, time.monotonic, _MEMORY, adaptive, known)
-    if journal.is_resumed:
+    if journal.has_crashed:
         watch.failed()
         # At once: a run that dies again before its first checkpoint has learnt from this all the same.
         metadata = {**journal.fields.get("metadata", {}), "adaptive": watch.learnt()}
@@ -183,7 +205,8 @@ def _engines(workflow: Declared) -> Iterator[Callable[[str | None], Engine]]:
 
 def _told(service: Service, plan: Plan, state: WorkflowState) -> RunResult:
     """Tell of a run that ended before."""
-    results = Results(Journal(service.recording, state.workflow_id, state.to_fields()), plan)
+    journal = Journal(service.recording, state.workflow_id, state.to_fields())
+    results = Results(journal, plan, state.metadata.get("renamed"))
     status = RunStatus(state.status)
     return RunResult(
         state.workflow_id,

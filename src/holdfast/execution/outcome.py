@@ -37,9 +37,9 @@ class RunResult:
 
     workflow_id: str
     status: RunStatus
-    results: Mapping[str, Any] = field(default_factory=dict)
+    results: Mapping[str, Any] = field(default_factory=dict, repr=False)
     value: Any = None
-    outputs: Any = field(default_factory=list)
+    outputs: Any = field(default_factory=list, repr=False)
     metrics: Mapping[str, Any] = field(default_factory=dict)
     confidence: Any = None
     resumed: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from holdfast.domain.errors import InvalidStateError
@@ -31,14 +31,18 @@ class Results:
         self._journal = journal
         self._agents = plan.agents
         self._loops = {stage.name for layer in plan.layers for stage in layer if stage.kind is StageKind.LOOP}
-        #: Names of before, by those of now.
-        self._before = {new: old for old, new in (renamed or {}).items()}
+        #: Names of before, with those of now.
+        self._renamed = dict(renamed or {})
         self._by_step: dict[str, Any] = {}
         self._seen = 0
 
     def has(self, step_id: str) -> bool:
         """Tell whether a step is over: its result is recorded, or that it was not needed."""
         return self._known(step_id) is not None
+
+    def begun_as(self, step_id: str) -> str:
+        """Answer the name under which a step began: its effects and milestones stand there."""
+        return next((name for name in self._names(step_id) if self._journal.agent_state(name)), step_id)
 
     def of_step(self, step_id: str) -> Any:
         """Answer the result of a step that is over."""
@@ -108,13 +112,13 @@ class Results:
     def _known(self, step_id: str) -> str | None:
         """Answer the name under which a step is over; agents that were renamed keep their results."""
         self._read()
-        if self._is_over(step_id):
-            return step_id
-        if not self._before:
-            return None
+        return next((name for name in self._names(step_id) if self._is_over(name)), None)
+
+    def _names(self, step_id: str) -> Iterator[str]:
+        """Name a step as it is called now, then as it was called before."""
+        yield step_id
         agent, rest = _parted(step_id)
-        former = self._before.get(agent)
-        return former + rest if former is not None and self._is_over(former + rest) else None
+        yield from (was + rest for was, name in self._renamed.items() if name == agent)
 
     def _is_over(self, step_id: str) -> bool:
         return step_id in self._by_step or self._journal.agent_state(step_id).get("status") == "skipped"

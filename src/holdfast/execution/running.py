@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 from holdfast.domain.checkpoint import CheckpointType
@@ -19,7 +21,7 @@ from holdfast.execution.options import RunOptions
 from holdfast.execution.outcome import RunStatus
 from holdfast.execution.plan import Agent, Plan, Stage, StageKind
 from holdfast.execution.results import Results, step_name
-from holdfast.execution.steps import Desks, Steps
+from holdfast.execution.steps import Desks, Follower, Steps
 from holdfast.execution.stopping import Stopped, StopSign
 from holdfast.execution.triggers import Moment, Trigger, TriggerWatch
 
@@ -121,30 +123,39 @@ class Runner:
             limit = asyncio.Semaphore(stage.concurrency) if stage.concurrency else None
             await self._at_once([partial(self._agent, agent, limit=limit) for agent in stage.agents])
         else:
-            for agent in stage.agents:
-                await self._agent(agent, is_alone=True)
+            await self._row(stage.agents)
+
+    async def _row(
+        self, agents: Sequence[Agent], iteration: int = 1, history: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
+        """Run agents one after another; the result of one and the start of the next are one fact."""
+        for agent, following in zip_longest(agents, agents[1:]):
+            then = self._follower(following, iteration)
+            await self._agent(agent, iteration=iteration, history=history, then=then, is_alone=True)
+
+    def _follower(self, agent: Agent | None, iteration: int) -> Follower | None:
+        """Name the step of an agent if nothing has to be asked or done before it begins."""
+        if agent is None or agent.each is not None or agent.when is not None or agent.is_risky:
+            return None
+        name = step_name(agent.name, None, iteration)
+        return None if self.results.has(name) else Follower(self.results.begun_as(name), agent.name)
 
     async def _is_wanted(self, stage: Stage) -> bool:
         known = self.results.stage_state(stage.name).get("wanted")
         if known is None:
-            known = bool(await self._asked(stage.when))
+            known = bool(await self._asked(stage.when, stage.name))
             self.journal.note(self._stage_fact(stage, {"wanted": known}))
         return bool(known)
 
     async def _loop(self, stage: Stage) -> None:
         """Repeat a stage until its evaluator is content, or the limit is reached."""
-        evaluators = [agent for agent in stage.agents if agent.is_evaluator]
-        if len(evaluators) != 1:
-            raise DeclarationError(
-                "a loop needs one evaluator", place=stage.name, hint="Declare it with `@loop.evaluator`."
-            )
+        [evaluator] = [agent for agent in stage.agents if agent.is_evaluator]
         while True:
             history = list(self.results.stage_state(stage.name).get("iterations", ()))
             if len(history) >= stage.limit or (history and history[-1]["content"]):
                 return
-            for agent in stage.agents:
-                await self._agent(agent, iteration=len(history) + 1, history=history, is_alone=True)
-            evaluation = self.results.of_step(step_name(evaluators[0].name, None, len(history) + 1))
+            await self._row(stage.agents, len(history) + 1, history)
+            evaluation = self.results.of_step(step_name(evaluator.name, None, len(history) + 1))
             content = bool(stage.until(evaluation)) if stage.until else _is_content(evaluation)
             told = {"iteration": len(history) + 1, "content": content, "evaluation": evaluation}
             self.journal.note(self._stage_fact(stage, {"iterations": [*history, told]}))
@@ -159,18 +170,19 @@ class Runner:
         iteration: int = 1,
         history: Sequence[Mapping[str, Any]] = (),
         limit: asyncio.Semaphore | None = None,
+        then: Follower | None = None,
         is_alone: bool = False,
     ) -> None:
         """Run an agent, for each of its items if it has some."""
         name = step_name(agent.name, None, iteration)
         if self.results.has(name):
             return
-        if agent.when is not None and not self._has_begun(name) and not await self._asked(agent.when):
+        if not self._has_begun(name) and not await self._is_needed(agent):
             await self.steps.skip(agent, name, "its condition does not hold")
             return
         if agent.each is None:
             frame = Frame(name, agent.name, agent.stage, iteration=iteration, history=history)
-            await self._step(agent, frame, limit, is_alone=is_alone)
+            await self._step(agent, frame, limit, then, is_alone=is_alone)
             return
         items = await self._items(agent, name)
         width = asyncio.Semaphore(agent.concurrency) if agent.concurrency else limit
@@ -188,16 +200,26 @@ class Runner:
         left = [frame for frame in frames if not self.results.has(frame.step_id)]
         await self._at_once([partial(self._step, agent, frame, width) for frame in left])
 
+    async def _is_needed(self, agent: Agent) -> bool:
+        return agent.when is None or bool(await self._asked(agent.when, agent.name))
+
     def _has_begun(self, name: str) -> bool:
         return bool(self.journal.agent_state(self.results.begun_as(name)))
 
     async def _step(
-        self, agent: Agent, frame: Frame, limit: asyncio.Semaphore | None, *, is_alone: bool = False
+        self,
+        agent: Agent,
+        frame: Frame,
+        limit: asyncio.Semaphore | None,
+        then: Follower | None = None,
+        *,
+        is_alone: bool = False,
     ) -> None:
         """Run one step, when there is room for it."""
         named = replace(frame, step_id=self.results.begun_as(frame.step_id))
-        async with _room(self._limit), _room(limit):
-            await self.steps.run(agent, named, is_awaited=not is_alone)
+        # The narrower room first: who waits for that takes no place in the wider one.
+        async with _room(limit), _room(self._limit):
+            await self.steps.run(agent, named, then=then, is_awaited=not is_alone)
 
     async def _items(self, agent: Agent, name: str) -> Sequence[Mapping[str, Any]]:
         """Answer the items of an agent: those recorded when it began, however often it is resumed."""
@@ -206,7 +228,7 @@ class Runner:
         if name not in known and agent.each is not None:
             found = [
                 {"key": agent.key(item) if agent.key else str(number), "item": item}
-                for number, item in enumerate(await self._asked(agent.each))
+                for number, item in enumerate(await self._asked(agent.each, agent.name))
             ]
             _check_keys(agent, found)
             known = {**self.results.stage_state(agent.stage).get("items", {}), name: found}
@@ -217,9 +239,16 @@ class Runner:
         self.journal.tell("agent_items", step_id=name, agent=agent.name, count=len(items))
         return items
 
-    async def _asked(self, question: Callable[[Any], Any] | None) -> Any:
+    async def _asked(self, question: Callable[[Any], Any] | None, name: str) -> Any:
         """Ask a function of the application about the run."""
-        return question(View(self)) if question is not None else None
+        try:
+            return question(View(self)) if question is not None else None
+        except Exception as fault:
+            raise AgentFailedError(
+                f"its condition or its items failed: {type(fault).__name__}: {fault}",
+                place=f"{self.journal.workflow_id} {name}",
+                hint="Mend the function and run it again: what was committed is kept.",
+            ) from fault
 
     async def _at_once(self, works: Sequence[Callable[[], Awaitable[None]]]) -> None:
         """Run things at once; all that began end before the first problem is told, but for a lost lease."""
@@ -285,23 +314,23 @@ class Runner:
 
 
 class View:
-    """What conditions and fan-outs see of a run."""
+    """What conditions and fan-outs see of a run: copies, to change as they like."""
 
     def __init__(self, runner: Runner) -> None:
-        self.inputs = runner.inputs
-        self.config = runner.config
+        self.inputs = copy.deepcopy(runner.inputs)
+        self.config = copy.deepcopy(runner.config)
         self.workflow_id = runner.journal.workflow_id
         self._runner = runner
 
     def result(self, name: str) -> Any:
         """Answer the result of an agent."""
-        return self._runner.result(name)
+        return copy.deepcopy(self._runner.result(name))
 
     @property
     def shared(self) -> Mapping[str, Any]:
         """What agents have remembered."""
         shared: Mapping[str, Any] = self._runner.journal.fields.get("context", {})
-        return shared
+        return copy.deepcopy(shared)
 
 
 class _room:
@@ -331,10 +360,15 @@ def _is_content(evaluation: Any) -> bool:
 
 def _check_keys(agent: Agent, items: Sequence[Mapping[str, Any]]) -> None:
     keys = [one["key"] for one in items]
-    twice = {key for key in keys if keys.count(key) > 1} if len(set(keys)) < len(keys) else set()
-    if twice:
+    wrong = next((key for key in keys if not isinstance(key, str)), None)
+    if wrong is not None:
         raise DeclarationError(
-            f"two items have one key: {', '.join(sorted(twice))}",
+            f"the key of an item is a {type(wrong).__name__}", place=agent.name, hint="Answer text."
+        )
+    if len(set(keys)) < len(keys):
+        twice = sorted({key for key in keys if keys.count(key) > 1})
+        raise DeclarationError(
+            f"two items have one key: {', '.join(twice)}",
             place=agent.name,
             hint="Give a `key` that tells them apart.",
         )

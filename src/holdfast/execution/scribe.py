@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -11,6 +12,8 @@ from typing import Any
 from holdfast.application.recording import Recording
 from holdfast.domain.event import Event
 from holdfast.execution.engines.threads import Threads
+
+_LOG = logging.getLogger("holdfast")
 
 
 class Scribe:
@@ -43,4 +46,8 @@ class Scribe:
                 if not events:
                     self._writing = None
                     return
-            self._recording.report(events)
+            try:
+                self._recording.report(events)
+            except Exception:
+                # The journal has it all: the report is made anew from there.
+                _LOG.exception("the progress report is behind")

@@ -99,6 +99,9 @@ class Refusing:
         """Refuse."""
         self.drive(asking)
 
+    def end(self) -> None:
+        """Have nothing to end."""
+
 
 def speculate(
     function: Callable[..., Any],

@@ -137,6 +137,7 @@ class Workflow:
         self.engines = dict(engines or {})
         self._stages: dict[str, Stage] = {}
         self._names: dict[Any, str] = {}
+        self._agents: set[str] = set()
         self._last: str | None = None
         #: The last barrier: what is declared after it begins after it.
         self._barrier: str | None = None
@@ -304,7 +305,7 @@ class Workflow:
         return Team(self, stage, self.retry)
 
     def _enter(self, stage: Stage) -> None:
-        if stage.name in self._stages or any(stage.name == agent for agent in self._agent_names()):
+        if stage.name in self._stages or stage.name in self._agents:
             raise DeclarationError(
                 "two stages or agents have one name", place=stage.name, hint="Give one of them another."
             )
@@ -316,7 +317,7 @@ class Workflow:
     def _add_agent(self, stage: str, function: AgentFunction, options: Mapping[str, Any]) -> None:
         given = dict(options)
         name = check_name("agent", given.pop("name", None) or function.__name__)
-        if name in self._agent_names() or (name != stage and name in self._stages):
+        if name in self._agents or (name != stage and name in self._stages):
             raise DeclarationError("two agents have one name", place=name, hint="Give one of them another.")
         agent = Agent(
             name,
@@ -338,17 +339,25 @@ class Workflow:
         _checked("timeout_seconds", agent.timeout_seconds, name)
         home = self._stages[stage]
         self._plan = None
-        self._stages[stage] = replace(home, agents=(*home.agents, agent))
+        stages = {**self._stages, stage: replace(home, agents=(*home.agents, agent))}
+        if agent.after:
+            # What is new comes after what is there; only who joins a stage can close a circle.
+            make_plan(self.name, stages, self.concurrency)
+        self._stages = stages
         self._names[function] = name
-
-    def _agent_names(self) -> set[str]:
-        return {agent.name for stage in self._stages.values() for agent in stage.agents}
+        self._agents.add(name)
 
     def _named(self, after: After) -> tuple[str, ...]:
         """Answer names for what was given: names, functions, stages, or several of them."""
         if after is None:
             return ()
         if isinstance(after, str):
+            if after not in self._stages and after not in self._agents:
+                raise DeclarationError(
+                    f"there is no agent or stage {after!r} to come after",
+                    place=self.name,
+                    hint=f"Declare it first. Known are: {', '.join(self._stages) or 'none'}.",
+                )
             return (after,)
         if isinstance(after, Team):
             return (after.name,)
