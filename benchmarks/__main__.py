@@ -7,7 +7,19 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import chat, commits, encryption, recovery, redaction, restores, stores, trail, writers
+from benchmarks import (
+    chat,
+    checkpoint_interval,
+    commits,
+    encryption,
+    execution,
+    recovery,
+    redaction,
+    restores,
+    stores,
+    trail,
+    writers,
+)
 from benchmarks.measure import Row, machine
 
 RESULTS = Path("build/bench/results.json")
@@ -21,6 +33,8 @@ PARTS = {
     "redaction": redaction,
     "encryption": encryption,
     "recovery": recovery,
+    "checkpoint_interval": checkpoint_interval,
+    "execution": execution,
 }
 
 

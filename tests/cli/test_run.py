@@ -78,7 +78,8 @@ def test_an_agent_that_fails_ends_the_run_and_it_can_be_resumed(run: Run, tmp_pa
     assert failed.exit_code == Exit.RUN_FAILED
     assert failed.out.startswith("W failed in ")
     assert f"`holdfast resume W --app {program}:failing`" in failed.out
-    assert "error: the agent failed: ValueError: no \\x1b[31mfuel\n   at: W last\n" in failed.err
+    assert "error: the agent failed: ValueError: no \\x1b[31mfuel (" in failed.err
+    assert ", in last)\n   at: W last\n" in failed.err
     again = run("run", f"{program}:failing", "--id", "W", "--json")
     assert (again.data["status"], again.data["kept"], again.data["ran"]) == ("failed", 1, 1)
     assert again.error["code"] == "agent_failed"
@@ -90,15 +91,15 @@ def test_a_condition_that_fails_is_no_defect_of_ours(run: Run, tmp_path: Path) -
     program = write_program(tmp_path)
     result = run("run", f"{program}:unsure", "--id", "W", "--json")
     assert result.exit_code == Exit.RUN_FAILED
-    assert (result.error["code"], result.data["status"]) == ("program_failed", "failed")
+    assert (result.error["code"], result.data["status"]) == ("agent_failed", "failed")
     assert "ZeroDivisionError" in result.error["message"]
 
 
 def test_an_agent_that_leaves_is_told(run: Run, tmp_path: Path) -> None:
     program = write_program(tmp_path)
     result = run("run", f"{program}:leaving", "--id", "W")
-    assert result.exit_code == Exit.UNEXPECTED
-    assert "the program ended itself" in result.err
+    assert result.exit_code == Exit.RUN_FAILED
+    assert "the agent called sys.exit(" in result.err
 
 
 @pytest.mark.parametrize(
@@ -191,3 +192,9 @@ def test_two_cannot_run_one_workflow(tmp_path: Path) -> None:
         assert json.loads(second.stderr)["code"] == "lease_held"
         open_gate(tmp_path)
         assert first.ended()[0] == Exit.DONE
+
+
+@pytest.mark.parametrize("name", ["", "x@2", "x@latest", "-x"])
+def test_an_id_that_would_mean_something_else_is_refused(run: Run, tmp_path: Path, name: str) -> None:
+    program = write_program(tmp_path)
+    assert run("run", f"{program}:plain", f"--id={name}").exit_code == Exit.USAGE

@@ -29,6 +29,11 @@ def test_what_a_run_was_begun_with_stays_unless_it_is_given_again() -> None:
     assert chosen.config == {"tone": "dry", "depth": 2, "program": "flows:team"}
 
 
+def test_names_of_before_are_told_with_those_of_now() -> None:
+    chosen = manner(renamed=("explore=scout", "old=2")).options("flows:team", {})
+    assert chosen.renamed == {"explore": "scout", "old": "2"}
+
+
 def test_what_does_not_go_together_is_refused() -> None:
     with pytest.raises(click.UsageError, match="--events needs --json"):
         manner(events=True).check(Call())
@@ -62,4 +67,4 @@ def test_both_commands_have_the_same_options() -> None:
     def command(**given: Any) -> None: ...
 
     names = [option.opts[0] for option in command.params]
-    assert names == ["--strict", "--no-wait", "--lease-seconds", "--config", "--events"]
+    assert names == ["--strict", "--no-wait", "--lease-seconds", "--config", "--renamed", "--events"]

@@ -257,3 +257,33 @@ def test_to_wait_for_an_answer_is_no_silence() -> None:
         answer(service)
         running.join()
         assert results[0].value[0] is True and service.events("WF-1", type="AGENT_FAILED") == []
+
+
+@pytest.mark.parametrize("kind", [RequestKind.CANCEL, RequestKind.PAUSE])
+def test_what_was_asked_while_nobody_ran_it_comes_before_anything_is_begun(kind: RequestKind) -> None:
+    calls: list[int] = []
+
+    def agent(ctx: Context) -> None:
+        calls.append(ctx.attempt)
+        raise RuntimeError("broken")
+
+    with opened() as service:
+        with pytest.raises(AgentFailedError):
+            run(chain(agent), service)
+        service.requests.put("WF-1", kind, actor="bob")
+        result = run(chain(agent), service)
+        assert result.status is (RunStatus.CANCELLED if kind is RequestKind.CANCEL else RunStatus.PAUSED)
+        assert calls == [1] and service.requests.pending() == []
+
+
+def test_the_last_checkpoint_says_how_it_ended() -> None:
+    def broken(ctx: Context) -> None:
+        raise RuntimeError("broken")
+
+    with opened() as service:
+        run(chain(lambda_named("a", lambda ctx: 1)), service)
+        assert service.list_checkpoints("WF-1", 1)[0].status == "completed"
+        with pytest.raises(AgentFailedError):
+            run(chain(broken), service, "WF-2")
+        [failed] = [meta for meta in service.list_checkpoints("WF-2") if meta.type == "error_state"]
+        assert failed.status == "failed"

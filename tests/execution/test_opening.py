@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import holdfast
-from holdfast import AgentFailedError, RunOptions, Workflow
+from holdfast import AgentFailedError, App, RunOptions, TypeRegistry, Workflow
 from holdfast.domain.errors import (
     GraphChangedError,
     InvalidIdError,
+    InvalidStateError,
     LeaseHeldError,
     LeaseLostError,
+    UnsupportedTypeError,
 )
 from holdfast.execution.context import Context
 from holdfast.execution.options import LEASE_SECONDS
@@ -199,3 +202,50 @@ def test_a_lease_lives_for_half_a_minute_by_default() -> None:
 def test_an_empty_workflow_is_over_at_once() -> None:
     with opened() as service:
         assert run(Workflow("empty"), service).is_completed
+
+
+def test_inputs_that_cannot_be_stored_are_refused_before_anything_runs() -> None:
+    calls: list[int] = []
+
+    def agent(ctx: Context) -> None:
+        calls.append(1)
+
+    with opened() as service:
+        with pytest.raises(UnsupportedTypeError, match="client"):
+            run(chain(agent), service, inputs={"customer": "ann", "client": object()})
+        assert calls == [] and service.workflows() == []
+        with pytest.raises(InvalidStateError, match="list"):
+            run(chain(agent), service, inputs=["x"])
+
+
+def test_other_inputs_than_the_run_began_with_are_told() -> None:
+    broken = [True]
+
+    def agent(ctx: Context) -> Any:
+        if broken:
+            raise RuntimeError("broken")
+        return 1
+
+    with opened() as service:
+        with pytest.raises(AgentFailedError):
+            run(chain(agent), service, inputs={"n": 1})
+        broken.clear()
+        assert any("other inputs" in text for text in run(chain(agent), service, inputs={"n": 2}).warnings)
+
+
+def test_a_workflow_brings_its_types_along(tmp_path: Path) -> None:
+    @dataclass(frozen=True)
+    class Offer:
+        price: int
+
+    types = TypeRegistry()
+    types.register(Offer)
+
+    def offer(ctx: Context) -> Offer:
+        return Offer(3)
+
+    def price(ctx: Context) -> int:
+        return int(ctx.result("offer").price)
+
+    workflow = chain(offer, price, app=App(types=types))
+    assert workflow.run_sync(f"file:{tmp_path}/store", "WF-1").value == 3

@@ -233,6 +233,7 @@ def test_a_loop_that_is_never_content_ends_at_its_limit() -> None:
     with opened() as service:
         result = run(workflow, service)
         assert len(result.results) == 2 and result.is_completed
+        assert any("ended at its limit" in text for text in result.warnings)
 
 
 def test_a_loop_goes_on_in_the_round_it_was_in() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
+from typing import Any
 
 import pytest
 
@@ -219,3 +221,34 @@ def test_the_start_of_the_next_in_a_row_is_recorded_with_the_result_before() -> 
             "status": "running",
             "attempt": 1,
         }
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_an_agent_cannot_end_the_process(is_async: bool) -> None:
+    def leave(ctx: Context) -> None:
+        sys.exit(3)
+
+    async def leave_later(ctx: Context) -> None:
+        sys.exit(3)
+
+    agent: Any = leave_later if is_async else leave
+    with opened() as service, pytest.raises(AgentFailedError, match=r"sys.exit\(3\)"):
+        run(chain(agent), service)
+
+
+def test_a_failure_says_where_it_was_and_what_cannot_be_stored_is_not_tried_again() -> None:
+    calls: list[int] = []
+
+    def agent(ctx: Context) -> object:
+        calls.append(1)
+        return object()
+
+    def bad(ctx: Context) -> None:
+        raise KeyError("missing")
+
+    with opened() as service:
+        with pytest.raises(AgentFailedError):
+            run(chain(agent, retry=Retry(3, delay_seconds=0)), service)
+        assert calls == [1]
+        with pytest.raises(AgentFailedError, match=r"KeyError: 'missing' \(test_steps.py:\d+, in bad\)"):
+            run(chain(bad), service, "WF-2")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -13,12 +14,14 @@ from holdfast.application.recovery.owners import is_dead, own_name
 from holdfast.application.resolve import living, resolve
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.checkpoint import CheckpointType, has_ended
-from holdfast.domain.errors import CheckpointNotFoundError, CheckpointWriteError
+from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError, CheckpointWriteError
 from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.record import Lease
 from holdfast.domain.recovery import RecoveryMode, RecoveryResult
 from holdfast.domain.state import WorkflowState
+
+_LOG = logging.getLogger("holdfast")
 
 #: Changes the fields of a state that a fork begins with.
 Edit = Callable[[dict[str, Any]], dict[str, Any]]
@@ -133,6 +136,17 @@ class Recording:
         options: CheckpointOptions = {"type": CheckpointType.WORKFLOW_START, "force": True}
         made: CheckpointID = self.wait(self.checkpoint(new_workflow_id, edited, options))
         return made
+
+    def mark(self, checkpoint_id: CheckpointID, error: str | None = None) -> None:
+        """Record how the work that a checkpoint stands for ended; a fault of the store is logged."""
+        statuses = self._engine.statuses
+        try:
+            if error is None:
+                statuses.mark_completed(checkpoint_id)
+            else:
+                statuses.mark_failed(checkpoint_id, error)
+        except CheckpointError as problem:
+            _LOG.warning("how %s stands is not recorded: %s", checkpoint_id, problem)
 
     def report(self, events: Sequence[Event]) -> None:
         """Bring the progress report up to date with events that were committed."""

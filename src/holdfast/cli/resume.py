@@ -80,7 +80,7 @@ def command(
         how.options(program, known),
         # Of a fork it is not known yet how much is kept.
         fields if new_id is None else {},
-        types,
+        workflow.app or types,
         events=how.events,
     )
     conclude(call, carry_out(call, order))

@@ -50,9 +50,10 @@ def command(
     from holdfast.cli.run_standing import begun_with, standing
     from holdfast.cli.run_summary import conclude
 
-    app, workflow = app_named(None), load_workflow(program)
-    named = check_workflow_id(workflow_id or _new_id(workflow))
-    fields = (standing(call, named, app=app) if workflow_id else None) or {}
+    workflow = load_workflow(program)
+    app = workflow.app or app_named(None)
+    named = _new_id(workflow) if workflow_id is None else _checked(workflow_id)
+    fields = (standing(call, named, app=app) if workflow_id is not None else None) or {}
     if workflow_id is None:
         _tell_id(call, named)
     order = Order(
@@ -67,6 +68,16 @@ def command(
         events=how.events,
     )
     conclude(call, carry_out(call, order))
+
+
+def _checked(workflow_id: str) -> str:
+    """Answer an id that the other commands can be given as it is."""
+    from holdfast.domain.ids import parse_ref
+
+    check_workflow_id(workflow_id)
+    if workflow_id.startswith("-") or parse_ref(workflow_id).workflow_id != workflow_id:
+        raise click.UsageError(f"--id {workflow_id}: elsewhere that would mean an option or a checkpoint")
+    return workflow_id
 
 
 def _new_id(workflow: Workflow) -> str:

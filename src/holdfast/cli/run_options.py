@@ -32,6 +32,9 @@ _OPTIONS = (
     click.option(
         "--config", "config", metavar="KEY=VALUE", multiple=True, help="Told to the agents; may be repeated."
     ),
+    click.option(
+        "--renamed", metavar="OLD=NEW", multiple=True, help="An agent has another name now; may be repeated."
+    ),
     click.option("--events", is_flag=True, help="With --json: one line for each thing that happens."),
 )
 
@@ -45,6 +48,7 @@ class Manner:
     lease_seconds: float | None
     config: Sequence[str]
     events: bool
+    renamed: Sequence[str] = ()
 
     def check(self, call: Call) -> None:
         """Refuse what does not go together."""
@@ -61,6 +65,7 @@ class Manner:
             strict=self.strict,
             waits=not self.no_wait,
             lease_seconds=self.lease_seconds or LEASE_SECONDS,
+            renamed={old: str(new) for old, new in read_pairs(self.renamed, "--renamed").items()},
             config={**begun_with, **read_pairs(self.config, "--config"), PROGRAM: program},
         )
 

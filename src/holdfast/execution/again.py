@@ -22,7 +22,7 @@ async def run_from_checkpoint(
     options: RunOptions | None,
 ) -> RunResult:
     """Go on from a checkpoint; see `Workflow.resume_from_checkpoint`."""
-    async with opened(store) as service:
+    async with opened(store, workflow.app) as service:
         if new_workflow_id is not None:
             await asyncio.to_thread(service.recording.fork, checkpoint, new_workflow_id, _reopened)
             return await run_workflow(workflow, service, new_workflow_id, None, options)
@@ -56,7 +56,7 @@ async def rerun_from(
     def edit(fields: dict[str, Any]) -> dict[str, Any]:
         return _without(_reopened(fields), plan, forgotten, inputs)
 
-    async with opened(store) as service:
+    async with opened(store, workflow.app) as service:
         # What was committed after the last checkpoint is not to be done again.
         newest = await asyncio.to_thread(service.recording.newest, workflow_id)
         await asyncio.to_thread(service.recording.fork, newest, new_workflow_id, edit)

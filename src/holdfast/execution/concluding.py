@@ -30,7 +30,8 @@ async def carry_out(runner: Runner, service: Service, claim: Claim) -> RunResult
         CheckpointError: what ended the run, once that is recorded.
     """
     began, kept = time.monotonic(), len(runner.results.by_step())
-    walking = asyncio.ensure_future(runner.walk())
+    ready = asyncio.Event()
+    walking = asyncio.ensure_future(_walk(runner, ready))
     claim.on_lost = walking.cancel
     asked = Asked(runner, walking.cancel)
 
@@ -44,12 +45,21 @@ async def carry_out(runner: Runner, service: Service, claim: Claim) -> RunResult
             service.requests, id(service), runner.journal.workflow_id, asked.carry_out, options.poll_seconds
         ) as watch:
             runner.look = watch.look
+            if runner.journal.is_resumed:
+                # What was asked while nobody ran it comes before anything is begun.
+                await watch.look(runner.journal.workflow_id)
+            ready.set()
             status, fault = await _ended(runner, walking, claim)
     seconds = time.monotonic() - began
     await _conclude(runner, status, seconds)
     if fault is not None:
         raise fault
     return _result(runner, status, kept, seconds)
+
+
+async def _walk(runner: Runner, ready: asyncio.Event) -> None:
+    await ready.wait()
+    await runner.walk()
 
 
 async def _ended(
@@ -96,7 +106,10 @@ async def _conclude(runner: Runner, status: RunStatus, seconds: float) -> None:
         # The checkpoint of the error is there already, with everything that may help.
         await journal.commit_async(fact)
     else:
-        await journal.commit_async(fact, Save(str(status), {"type": kind}))
+        made = await journal.commit_async(fact, Save(str(status), {"type": kind}))
+        if made is not None and status in _FINAL:
+            error = None if status is RunStatus.COMPLETED else "it was cancelled"
+            await asyncio.to_thread(journal.recording.mark, made, error)
     journal.tell("run_ended", status=str(status), seconds=seconds)
 
 

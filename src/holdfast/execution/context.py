@@ -23,6 +23,7 @@ from holdfast.execution.driving import Asking, Drives, OnLoop, Together
 from holdfast.execution.effects import UNSURE, Effect, Unknown, perform
 from holdfast.execution.frame import Frame, Milestone, Notes, Surroundings
 from holdfast.execution.journal import Fact, Pad, Save
+from holdfast.execution.promises import Promise
 from holdfast.execution.speculation import Draft, Refusing, speculate
 from holdfast.execution.triggers import Trigger
 
@@ -45,6 +46,8 @@ class Context:
         self._progress_at = 0.0
         self._beat_at = time.monotonic()
         self.notes = Notes()
+        #: What an async agent has to await.
+        self.promises: list[Promise] = []
 
     # -- what it was given -------------------------------------------------------------------
 
@@ -236,7 +239,7 @@ class Context:
             check,
             unsure,
         )
-        return self._answer(self._performed(effect))
+        return self._answer(self._performed(effect), "ctx.effect")
 
     def milestone(self, name: str, state: Any = None, partial: Any = None) -> Any:
         """Record how far the agent is: if it is interrupted later, the next attempt goes on from here.
@@ -253,7 +256,7 @@ class Context:
             {"type": CheckpointType.AGENT_START, "agent_id": self.step_id, "agent_state": data},
         )
         fact = Fact(MILESTONE_REACHED, data, self.step_id, self.agent)
-        return self._answer(_one(Together((fact, save))))
+        return self._answer(_one(Together((fact, save))), "ctx.milestone")
 
     def approve(self, question: str, name: str | None = None, **data: Any) -> Any:
         """Ask somebody, and wait for the answer as long as it takes; restarts included.
@@ -268,13 +271,14 @@ class Context:
         """
         self._check()
         asked = Question(self._numbered("approval", name or "approval"), question, data)
-        return self._answer(self._asked(asked))
+        return self._answer(self._asked(asked), "ctx.approve")
 
     def spawn(self, function: Callable[..., Any], item: Any = None, *, name: str | None = None) -> Any:
         """Run a function as an agent of its own, with all that means, and answer its result."""
         self._check()
         called = self._numbered("spawn", name or function.__name__)
-        return self._answer(_one(OnLoop(lambda: self._around.spawn(self._frame, function, item, called))))
+        need = OnLoop(lambda: self._around.spawn(self._frame, function, item, called))
+        return self._answer(_one(need), "ctx.spawn")
 
     def speculate(self, function: Callable[..., Any], item: Any = None, *, name: str | None = None) -> Any:
         """Run a function whose result may not be wanted: nothing of it is recorded until it is confirmed.
@@ -288,7 +292,8 @@ class Context:
         draft = Draft(self._journal)
         shadow = Context(frame, draft, self._around, Refusing(), is_async=self._is_async)
         known = self._around.done(step_id)
-        return self._answer(speculate(function, item, known, shadow, draft, self._answer))
+        asking = speculate(function, item, known, shadow, draft, self._answer)
+        return self._answer(asking, "ctx.speculate")
 
     def checkpoint(self, reason: str = "asked by the agent") -> Any:
         """Make a checkpoint of the workflow now."""
@@ -308,6 +313,9 @@ class Context:
         """Let the attempt be over: whatever the agent still does leaves no trace."""
         self._is_over = True
         self._driver.end()
+        for promise in self.promises:
+            if promise.forgotten is not None:
+                promise.close()
 
     @property
     def quiet_seconds(self) -> float:
@@ -340,9 +348,9 @@ class Context:
     def _triggered(self, trigger: Trigger, reason: str) -> Any:
         self._check()
         if not self._around.is_due(trigger):
-            return self._answer(_nothing())
+            return self._answer(_nothing(), "ctx.checkpoint")
         options: CheckpointOptions = {"type": CheckpointType.AGENT_START, "agent_id": self.step_id}
-        return self._answer(_one(Save(f"{trigger}: {reason}", options)))
+        return self._answer(_one(Save(f"{trigger}: {reason}", options)), "ctx.checkpoint")
 
     def _note(self, kind: str, data: Mapping[str, Any], agent: str | None = None) -> None:
         self._check()
@@ -353,8 +361,13 @@ class Context:
         count = self._counts[f"{kind} {name}"] = self._counts.get(f"{kind} {name}", 0) + 1
         return name if count == 1 else f"{name}#{count}"
 
-    def _answer(self, asking: Asking) -> Any:
-        return self._driver.drive_async(asking) if self._is_async else self._driver.drive(asking)
+    def _answer(self, asking: Asking, call: str) -> Any:
+        if not self._is_async:
+            return self._driver.drive(asking)
+        promise = Promise(call, self._driver.drive_async(asking))
+        self.promises = [one for one in self.promises if one.forgotten is not None]
+        self.promises.append(promise)
+        return promise
 
     def _check(self) -> None:
         if self._is_over:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from holdfast.application.aio import AsyncCheckpointService
+from holdfast.application.app import App
 from holdfast.application.service import CheckpointService
 from holdfast.execution.plan import Plan
 from holdfast.execution.triggers import Triggers
@@ -37,6 +38,10 @@ class Declared(Protocol):
     @property
     def confidence_factor(self) -> float:
         """What confidence is multiplied by after a failed attempt."""
+
+    @property
+    def app(self) -> App | None:
+        """Types, reducers and migrations that its states need."""
 
     @property
     def engines(self) -> Mapping[str, Any]:

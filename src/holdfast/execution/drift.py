@@ -36,6 +36,10 @@ def drift(
     told += [f"agent {was!r} is called {name!r} now: {_kept(name, kept)}" for was, name in called]
     told += [f"agent {name!r} is gone: {_kept(name, kept)}" for name in removed]
     told += [f"agent {name!r} stands elsewhere: {_kept(name, kept)}" for name in moved]
+    if added and removed:
+        told.append(
+            "if one of them was only renamed, say so (`renamed`, `--renamed old=new`): its results are kept"
+        )
     return tuple(told) or ("stages were renamed or reordered, and no agent is concerned",)
 
 

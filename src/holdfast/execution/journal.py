@@ -113,6 +113,16 @@ class Journal:
         """Record a fact that goes with the next commit."""
         self._queue(fact, self._on_done, is_urgent=False)
 
+    def begin(self, save: Save) -> None:
+        """Record the first checkpoint; what cannot be stored is the caller's error, before anything ran.
+
+        Raises:
+            CheckpointError: nothing was recorded.
+        """
+        began = time.perf_counter()
+        made = self.recording.wait(self._checkpoint(save, None))
+        self._saved(made, save.reason, time.perf_counter() - began)
+
     def commit(self, *items: Fact | Save) -> CheckpointID | None:
         """Record facts and checkpoints together, and wait here until they are durable.
 
@@ -173,18 +183,21 @@ class Journal:
         return ticket
 
     def _save(self, save: Save, on_done: OnDone | None) -> Ticket | None:
-        options: CheckpointOptions = {"force": True, "append_only": _APPEND_ONLY, **save.options}
-        if self._session_id is not None:
-            options["session_id"] = self._session_id
         try:
-            with self._mutex:
-                state = WorkflowState.from_fields(self._fields)
-                return self.recording.checkpoint(self.workflow_id, state, options, on_done)
+            return self._checkpoint(save, on_done)
         except LOST:
             raise
         except CheckpointError as problem:
             self._failed(problem)
             return None
+
+    def _checkpoint(self, save: Save, on_done: OnDone | None) -> Ticket:
+        options: CheckpointOptions = {"force": True, "append_only": _APPEND_ONLY, **save.options}
+        if self._session_id is not None:
+            options["session_id"] = self._session_id
+        with self._mutex:
+            state = WorkflowState.from_fields(self._fields)
+            return self.recording.checkpoint(self.workflow_id, state, options, on_done)
 
     def _fold(self, event: Event) -> None:
         reducer = self.recording.reducers.get(event.type)

@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
+from holdfast.application.app import App
 from holdfast.bootstrap import open as open_service
 from holdfast.domain.checkpoint import CheckpointType
-from holdfast.domain.errors import CheckpointError, CheckpointRecoveryError
+from holdfast.domain.errors import CheckpointError, CheckpointRecoveryError, InvalidStateError
 from holdfast.domain.ids import check_workflow_id
 from holdfast.domain.record import Lease
 from holdfast.domain.run_events import RUN_UPDATED
@@ -46,9 +47,13 @@ async def run_workflow(
 ) -> RunResult:
     """Run a workflow under an id, or go on with it; see `Workflow.run`."""
     check_workflow_id(workflow_id)
+    if inputs is not None and not isinstance(inputs, Mapping):
+        raise InvalidStateError(
+            f"the inputs are a {type(inputs).__name__}", place=workflow_id, hint="Give a mapping of names."
+        )
     chosen = options or RunOptions()
     plan = workflow.plan
-    async with opened(store) as service:
+    async with opened(store, workflow.app) as service:
         ended = await asyncio.to_thread(service.recording.ended, workflow_id)
         if ended is not None:
             return _told(service, plan, ended)
@@ -70,12 +75,12 @@ async def run_workflow(
 
 
 @asynccontextmanager
-async def opened(store: StoreLike) -> AsyncIterator[Service]:
+async def opened(store: StoreLike, app: App | None = None) -> AsyncIterator[Service]:
     """Answer an open service; one that was opened here is closed here."""
     if not isinstance(store, str):
         yield store
         return
-    service = await asyncio.to_thread(open_service, store, on_fault="degrade")
+    service = await asyncio.to_thread(open_service, store, app=app, on_fault="degrade")
     try:
         yield service
     finally:
@@ -120,7 +125,7 @@ def _journal(
     """Begin the journal of a run, or go on with that of one that exists."""
     recording = service.recording
     if recording.exists(workflow_id):
-        return _resumed(workflow, service, workflow_id, options)
+        return _resumed(workflow, service, workflow_id, inputs, options)
     state = WorkflowState(
         workflow_id=workflow_id,
         session_id=options.session_id or "",
@@ -133,12 +138,18 @@ def _journal(
         context={"inputs": dict(inputs or {})},
     )
     journal = Journal(recording, workflow_id, state.to_fields(), options.subscribers, options.session_id)
-    journal.commit(Save("started", {"type": CheckpointType.WORKFLOW_START}))
+    journal.begin(Save("started", {"type": CheckpointType.WORKFLOW_START}))
     journal.tell("run_started", workflow=workflow.name, resumed=False)
     return journal
 
 
-def _resumed(workflow: Declared, service: Service, workflow_id: str, options: RunOptions) -> Journal:
+def _resumed(
+    workflow: Declared,
+    service: Service,
+    workflow_id: str,
+    inputs: Mapping[str, Any] | None,
+    options: RunOptions,
+) -> Journal:
     """Bring a run back, and say what is different from the program that began it."""
     recovered = service.recording.recover(workflow_id)
     if not recovered.success or recovered.state is None:
@@ -160,6 +171,8 @@ def _resumed(workflow: Declared, service: Service, workflow_id: str, options: Ru
     check_drift(changes, workflow_id, strict=options.strict)
     for text in changes:
         journal.warn(text)
+    if inputs and dict(inputs) != fields.get("context", {}).get("inputs"):
+        journal.warn("other inputs were given than the run began with: those stay")
     update = {"status": "in_progress", "dag_structure": structure, "total_steps": len(workflow.plan.agents)}
     if renamed:
         # Whoever goes on after this one finds the results as well.

@@ -45,10 +45,10 @@ class RequestWatch:
         # Somebody may have come meanwhile.
         return not self._runs
 
-    async def look(self) -> None:
-        """Look once."""
+    async def look(self, workflow_id: str | None = None) -> None:
+        """Look once, for all workflows or for one."""
         try:
-            pending = await asyncio.to_thread(self._requests.pending)
+            pending = await asyncio.to_thread(self._requests.pending, workflow_id)
             async with self._carrying:
                 settled = [request.id for request in pending if await self._brought(request)]
                 if settled:

@@ -152,7 +152,10 @@ class Runner:
         [evaluator] = [agent for agent in stage.agents if agent.is_evaluator]
         while True:
             history = list(self.results.stage_state(stage.name).get("iterations", ()))
-            if len(history) >= stage.limit or (history and history[-1]["content"]):
+            if history and history[-1]["content"]:
+                return
+            if len(history) >= stage.limit:
+                self.journal.warn(f"loop {stage.name!r} ended at its limit, and nobody was content")
                 return
             await self._row(stage.agents, len(history) + 1, history)
             evaluation = self.results.of_step(step_name(evaluator.name, None, len(history) + 1))
@@ -224,11 +227,11 @@ class Runner:
     async def _items(self, agent: Agent, name: str) -> Sequence[Mapping[str, Any]]:
         """Answer the items of an agent: those recorded when it began, however often it is resumed."""
         state = self.results.stage_state(agent.stage)
-        known = state.get("items", {})
-        if name not in known and agent.each is not None:
+        known, each = state.get("items", {}), agent.each
+        if name not in known and each is not None:
             found = [
                 {"key": agent.key(item) if agent.key else str(number), "item": item}
-                for number, item in enumerate(await self._asked(agent.each, agent.name))
+                for number, item in enumerate(await self._asked(lambda view: list(each(view)), agent.name))
             ]
             _check_keys(agent, found)
             known = {**self.results.stage_state(agent.stage).get("items", {}), name: found}

@@ -26,11 +26,11 @@ class Branch:
     result: Any
     is_confirmed: bool
     _asking: Callable[[], Asking]
-    _answer: Callable[[Asking], Any]
+    _answer: Callable[[Asking, str], Any]
 
     def confirm(self) -> Any:
         """Record the branch as a step of the workflow, with all that its function said."""
-        return self._answer(self._confirmed())
+        return self._answer(self._confirmed(), "branch.confirm")
 
     def _confirmed(self) -> Asking:
         if not self.is_confirmed:
@@ -109,7 +109,7 @@ def speculate(
     known: tuple[Any] | None,
     shadow: Shadow,
     draft: Draft,
-    answer: Callable[[Asking], Any],
+    answer: Callable[[Asking, str], Any],
 ) -> Asking:
     """Run a function ahead, unless its step was confirmed before."""
     if known is not None:

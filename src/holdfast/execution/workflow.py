@@ -5,14 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
+from holdfast.application.app import App
 from holdfast.domain.errors import DeclarationError, RunError
+from holdfast.execution.declaring import (
+    After,
+    AgentOptions,
+    agent_name,
+    check_number,
+    check_options,
+    check_signature,
+)
 from holdfast.execution.plan import (
     Agent,
     AgentFunction,
     Condition,
-    Items,
     OnFailure,
     Plan,
     Retry,
@@ -29,36 +37,6 @@ if TYPE_CHECKING:
     from holdfast.execution.outcome import RunResult
 
 _Function = TypeVar("_Function", bound=AgentFunction)
-_Number = TypeVar("_Number", int | None, float | None)
-#: What has to be over first: names, functions or teams as they were declared, or several of them.
-After = Any
-
-
-class AgentOptions(TypedDict, total=False):
-    """What may be said about an agent."""
-
-    #: What it is called; by default as the function is.
-    name: str | None
-    #: What has to be over first: agents or stages, by name or as they were declared.
-    after: After
-    #: Given the run; False skips the agent, and that is recorded.
-    when: Condition | None
-    #: Given the run; answers items, and the agent is run for each of them, at once.
-    each: Items | None
-    #: Names an item, so that a changed order of items changes nothing.
-    key: Callable[[Any], str] | None
-    #: How many items are worked on at once at most.
-    concurrency: int | None
-    #: How often it is tried.
-    retry: Retry | None
-    #: How long nothing may be heard of an attempt.
-    timeout_seconds: float | None
-    #: `fail` ends the run, `skip` goes on without a result.
-    on_failure: OnFailure | str
-    #: Name of the engine that it runs on.
-    engine: str | None
-    #: A checkpoint is made before it starts.
-    risky: bool
 
 
 class Team:
@@ -118,6 +96,7 @@ class Workflow:
         concurrency: int | None = None,
         confidence_factor: float = 0.8,
         engines: Mapping[str, Any] | None = None,
+        app: App | None = None,
     ) -> None:
         """Name a workflow.
 
@@ -128,13 +107,15 @@ class Workflow:
             concurrency: how many agents work at once at most.
             confidence_factor: what confidence is multiplied by after a failed attempt.
             engines: where agents that name one of these run; without, in this process.
+            app: types that its results hold, reducers and migrations, for stores that a run opens itself.
         """
         self.name = check_name("workflow", name)
         self.triggers = triggers or Triggers()
         self.retry = retry or Retry()
-        self.concurrency = _checked("concurrency", concurrency, name)
+        self.concurrency = check_number("concurrency", concurrency, name)
         self.confidence_factor = confidence_factor
         self.engines = dict(engines or {})
+        self.app = app
         self._stages: dict[str, Stage] = {}
         self._names: dict[Any, str] = {}
         self._agents: set[str] = set()
@@ -250,15 +231,13 @@ class Workflow:
         Raises:
             RunError: it was called in a coroutine.
         """
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return asyncio.run(self.run(store, workflow_id, inputs, options=options))
-        raise RunError(
-            "an event loop runs here, and would stand still meanwhile",
-            place=workflow_id,
-            hint="Use `await workflow.run(...)` in a coroutine.",
-        )
+        if _is_in_loop():
+            raise RunError(
+                "an event loop runs here, and would stand still meanwhile",
+                place=workflow_id,
+                hint="Use `await workflow.run(...)` in a coroutine.",
+            )
+        return asyncio.run(self.run(store, workflow_id, inputs, options=options))
 
     async def resume_from_checkpoint(
         self,
@@ -290,7 +269,7 @@ class Workflow:
 
     def _loose(self, function: _Function, options: Mapping[str, Any]) -> _Function:
         given = dict(options)
-        name = check_name("agent", given.get("name") or function.__name__)
+        name = agent_name(function, given.get("name"))
         after = self._named(given.pop("after", None))
         self._enter(Stage(name, StageKind.SEQUENTIAL, after=after))
         self._add_agent(name, function, {"retry": self.retry, **given})
@@ -310,13 +289,14 @@ class Workflow:
                 "two stages or agents have one name", place=stage.name, hint="Give one of them another."
             )
         self._plan = None
-        _checked("concurrency", stage.concurrency, stage.name)
+        check_number("concurrency", stage.concurrency, stage.name)
         before = (self._barrier,) if self._barrier and self._barrier not in stage.after else ()
         self._stages[stage.name] = replace(stage, after=(*stage.after, *before))
 
     def _add_agent(self, stage: str, function: AgentFunction, options: Mapping[str, Any]) -> None:
         given = dict(options)
-        name = check_name("agent", given.pop("name", None) or function.__name__)
+        name = agent_name(function, given.pop("name", None))
+        check_options(name, given)
         if name in self._agents or (name != stage and name in self._stages):
             raise DeclarationError("two agents have one name", place=name, hint="Give one of them another.")
         agent = Agent(
@@ -335,8 +315,9 @@ class Workflow:
                 place=name,
                 hint="Give it to Workflow(engines=...).",
             )
-        _checked("concurrency", agent.concurrency, name)
-        _checked("timeout_seconds", agent.timeout_seconds, name)
+        check_signature(agent)
+        check_number("concurrency", agent.concurrency, name)
+        check_number("timeout_seconds", agent.timeout_seconds, name)
         home = self._stages[stage]
         self._plan = None
         stages = {**self._stages, stage: replace(home, agents=(*home.agents, agent))}
@@ -372,8 +353,9 @@ class Workflow:
         return tuple(name for one in after for name in self._named(one))
 
 
-def _checked(option: str, value: _Number, place: str) -> _Number:
-    """Answer a number if there is none, or it is above 0."""
-    if value is not None and not value > 0:
-        raise DeclarationError(f"{option} is {value}", place=place, hint="Give a number above 0, or none.")
-    return value
+def _is_in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -24,11 +24,27 @@ class LocalEngine:
     def submit(self, function: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:
         """Start a function: a coroutine as a task of the loop, any other in a thread."""
         if inspect.iscoroutinefunction(function):
-            started: asyncio.Future[Any] = asyncio.ensure_future(function(*arguments))
+            started: asyncio.Future[Any] = asyncio.ensure_future(_awaited(function, arguments))
             return started
         place = contextvars.copy_context()
-        return asyncio.wrap_future(self._threads.submit(lambda: place.run(function, *arguments)))
+        return asyncio.wrap_future(self._threads.submit(lambda: place.run(_called, function, arguments)))
 
     def close(self) -> None:
         """Let the threads end; one that is still at work is not waited for."""
         self._threads.close()
+
+
+async def _awaited(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """Await an agent; one that would end the process fails instead, and its run decides."""
+    try:
+        return await function(*arguments)
+    except SystemExit as leaving:
+        raise RuntimeError(f"the agent called sys.exit({leaving.code!r})") from leaving
+
+
+def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """Call an agent, with the same care."""
+    try:
+        return function(*arguments)
+    except SystemExit as leaving:
+        raise RuntimeError(f"the agent called sys.exit({leaving.code!r})") from leaving
