@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from datetime import UTC, datetime
 
 from holdfast.application.base import Base
 from holdfast.application.commit_queue import Lineage
@@ -11,8 +12,11 @@ from holdfast.application.loading import load_base
 from holdfast.application.service import CheckpointService
 from holdfast.domain.event import Event, decode_event
 from holdfast.domain.ids import CheckpointID
+from holdfast.domain.ladder import Mode
 from holdfast.domain.record import Head
 from tests.application.services import make_kit
+
+NOW = datetime(2026, 1, 11, 14, 30, tzinfo=UTC)
 
 
 def test_an_event_is_chained_to_whatever_it_is_put_on():
@@ -24,6 +28,19 @@ def test_an_event_is_chained_to_whatever_it_is_put_on():
         assert made.result.seq == 8 and made.base.head == made.commit.head
         assert decode_event(made.commit.events[0].data, "sha256:seven").data == {"n": 1}
         assert made.commit.audit == () and made.commit.token == 3
+
+
+def test_an_event_changes_nothing_of_a_base_but_where_it_stands():
+    with CheckpointService(make_kit()) as service:
+        given = {field.name: object() for field in fields(Base)}
+        base = Base(**given | {"head": Head(), "lineage": Lineage()})
+        event = Event(1, NOW, "TICK", "WF", "a", "s", "p", 4, {"usd": 1}, {"n": 1}, mode=Mode.FULL)
+        made = make(service._engine.kit, EventIntent(event), base, None)
+        assert made.base == replace(base, head=made.commit.head)
+        assert made.result == replace(event, hash=made.commit.events[0].hash)
+        twin = replace(event, erased=True, durable=False)
+        again = make(service._engine.kit, EventIntent(twin), base, None).result
+        assert isinstance(again, Event) and again.erased and not again.durable
 
 
 def test_a_checkpoint_keeps_its_uuid_and_its_time_wherever_it_is_put():

@@ -29,6 +29,8 @@ def test_text_order_is_time_order(one, other):
 def test_the_spelling_is_fixed():
     moment = datetime(2026, 1, 11, 15, 30, tzinfo=timezone(timedelta(hours=1)))
     assert timestamp_text(moment) == "2026-01-11T14:30:00.000000Z"
+    assert timestamp_text(moment.astimezone(UTC)) == "2026-01-11T14:30:00.000000Z"
+    assert timestamp_text(moment.astimezone(UTC).replace(microsecond=120)) == "2026-01-11T14:30:00.000120Z"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from holdfast.application.base import Base
 from holdfast.application.deriving import derive
@@ -14,7 +16,7 @@ from holdfast.application.snapshot import Snapshot
 from holdfast.application.telling import Teller
 from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointID
-from holdfast.domain.record import Commit, Transition
+from holdfast.domain.record import Commit, Head, Transition
 from holdfast.domain.value import value
 
 
@@ -85,8 +87,49 @@ def _event(kit: Kit, intent: EventIntent, base: Base, teller: Teller | None, tok
         expected_files=sealer.guard if sealer else {},
         token=token,
     )
-    told = replace(event, data=kit.registry.revive(event.data), hash=record.hash)
-    return Made(commit, told, replace(base, head=commit.head))
+    told = _told(event, kit.registry.revive(event.data), record.hash)
+    return Made(commit, told, _moved(base, commit.head))
+
+
+def _told(event: Event, data: Mapping[str, Any], digest: str) -> Event:
+    """Make the event that its caller gets; `replace` takes twice as long, on the way of every event."""
+    return Event(
+        event.seq,
+        event.timestamp,
+        event.type,
+        event.workflow_id,
+        event.agent,
+        event.step_id,
+        event.parent_id,
+        event.cp_seq,
+        event.cost,
+        data,
+        digest,
+        event.sealed,
+        event.erased,
+        event.durable,
+        event.mode,
+    )
+
+
+def _moved(base: Base, head: Head) -> Base:
+    """Make the same base at another head; `replace` takes eight times as long."""
+    return Base(
+        head,
+        base.lineage,
+        base.snapshot,
+        base.is_read_back,
+        base.size_bytes,
+        base.id,
+        base.fingerprint,
+        base.group,
+        base.keyframe_bytes,
+        base.weight,
+        base.checkpoint_event_seq,
+        base.warned_bytes,
+        base.key_id,
+        base.is_stub,
+    )
 
 
 def kept_bytes(commit: Commit, snapshot: Snapshot | None, before: Snapshot | None) -> int:

@@ -66,6 +66,7 @@ class Trail:
     def __init__(self, kit: Kit, queue: CommitQueue, on_many: Callable[[], None] | None = None) -> None:
         """Begin to tell; `on_many` is called each time so many entries were made that a head is due."""
         self.session_id = kit.session_id
+        self._is_harmless = _HARMLESS.fullmatch(kit.session_id) is not None
         self._on_many = on_many
         self._count = 0
         self._kit = kit
@@ -107,7 +108,7 @@ class Trail:
         if not self._kit.audit:
             return ()
         redactor = self._kit.redactor
-        if redactor is not None and not _HARMLESS.fullmatch(self.session_id):
+        if redactor is not None and not self._is_harmless:
             redactor.check_names(session_id=self.session_id)
         entry = AuditEntry(
             self._kit.clock.now(),

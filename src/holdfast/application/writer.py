@@ -87,7 +87,8 @@ class Writer:
             if draft.due and command.append_only and self._is_broken(command, fields, snapshot):
                 snapshot = take(fields, self._kit.packer, base.snapshot)
                 draft = derive(self._kit, subject, base, snapshot, snapshot.size) or draft
-            commit = replace(draft.commit, audit=self._teller.checkpoint(command, draft.id))
+            audit = self._teller.checkpoint(command, draft.id)
+            commit = replace(draft.commit, audit=audit, token=self._token(slot))
             ticket = Ticket(commit, base.lineage, draft.id, on_done)
             ticket.intent = StateIntent(subject, snapshot, draft.base.size_bytes)
             self._submit(slot, ticket, draft.base)
@@ -220,7 +221,7 @@ class Writer:
         base = self._base(slot, is_head_enough=True)
         event = _event(command, base.head, kit)
         intent = EventIntent(event, transitions, is_told)
-        made = make(kit, intent, base, self._teller)
+        made = make(kit, intent, base, self._teller, self._token(slot))
         ticket = Ticket(made.commit, base.lineage, made.result, on_done)
         ticket.intent = intent
         return self._submit(slot, ticket, made.base, is_urgent=is_urgent)
@@ -299,8 +300,8 @@ class Writer:
     def _repeat(self, slot: Slot, base: Base, on_done: OnDone | None) -> Ticket:
         """Answer the checkpoint before, if it still is the last one when the store is asked."""
         # An empty commit costs no sync, and learns what others did, of the lease, and of those before it.
-        ticket = Ticket(Commit(slot.workflow_id, base.head), base.lineage, base.id, on_done)
-        return self._submit(slot, ticket, base)
+        commit = Commit(slot.workflow_id, base.head, token=self._token(slot))
+        return self._submit(slot, Ticket(commit, base.lineage, base.id, on_done), base)
 
     def _is_broken(self, command: CreateCheckpoint, fields: Mapping[str, Any], snapshot: Snapshot) -> bool:
         broken = promise_broken(command.append_only, fields, snapshot, self._kit.packer)
@@ -319,9 +320,11 @@ class Writer:
             self._queue.settle(slot.pending)
             slot.pending = None
 
+    def _token(self, slot: Slot) -> int:
+        """Answer what the next commit of a workflow shows; 0 where no lease was acquired here."""
+        return self._tokens.get(slot.workflow_id, 0)
+
     def _submit(self, slot: Slot, ticket: Ticket, following: Base, *, is_urgent: bool = True) -> Ticket:
-        if token := self._tokens.get(slot.workflow_id):
-            ticket.commit = replace(ticket.commit, token=token)
         if self._trail.has_noted:
             self._trail.join()
         ticket.following = following

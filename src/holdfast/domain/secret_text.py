@@ -18,11 +18,12 @@ _PASSES_MAX = 8
 _DEPTH_MAX = 2
 #: Nothing shorter than this is looked at again.
 _CHARS_MIN = 16
-#: A text that is base64 as a whole is looked at decoded, up to this length.
+#: A text that is base64 as a whole is looked at decoded, from this length up to that.
+_ENCODED_CHARS_MIN = 20
 _ENCODED_CHARS_MAX = 64 * 1024
 #: Most of what looks like base64 is not text, which so many letters show.
 _PROBE_CHARS = 24
-_ENCODED = re.compile("[A-Za-z0-9+/_-]{20,}={0,2}[\\r\\n]{0,2}")
+_ENCODED = re.compile(f"[A-Za-z0-9+/_-]{{{_ENCODED_CHARS_MIN},}}={{0,2}}[\\r\\n]{{0,2}}")
 _TO_STANDARD = str.maketrans("-_", "+/", "=\r\n")
 
 
@@ -77,7 +78,9 @@ class SecretText:
 
     def is_encoded(self, text: str) -> bool:
         """Tell whether a text may be the base64 of a text as a whole."""
-        if len(text) > _ENCODED_CHARS_MAX or not _ENCODED.match(text, 0, _PROBE_CHARS):
+        if not _ENCODED_CHARS_MIN <= len(text) <= _ENCODED_CHARS_MAX:
+            return False
+        if not _ENCODED.match(text, 0, _PROBE_CHARS):
             return False
         return _decoded(text[:_PROBE_CHARS]) != "" and _ENCODED.fullmatch(text) is not None
 

@@ -133,7 +133,11 @@ class _Walk:
             known = self._keys.known(key)
             if known.text != key:
                 self.renames.append((link, key))
-            inner = below(around, known, is_container=type(item) in (dict, list))
+            # Where nothing is known yet, most keys add nothing.
+            if known.is_plain and around is AT_ROOT:
+                inner = around
+            else:
+                inner = below(around, known, is_container=type(item) in (dict, list))
             if key in VALUES:
                 inner = beside(inner, kind_of_value(fields, item, self._keys))
             self._value(item, (link, key), inner)
@@ -146,7 +150,7 @@ class _Walk:
             self._leaf(value, link, around, "str")
         elif kind is bytes:
             self._leaf(value.decode("latin-1"), link, around, "bytes")
-        elif kind is not bool and value is not None:
+        elif kind is not bool and value is not None and around.kind is not None:
             self._number(value, link, around)
 
     def _leaf(self, text: str, link: _Link, around: Around, form: str) -> None:

@@ -79,15 +79,17 @@ def encode_entry(entry: AuditEntry, head: TrailHead) -> AuditRecord:
     fields: dict[str, Any] = {"id": entry.id or f"AE-{seq:06d}", "seq": seq, "ts": written}
     if said != written and _is_step(said, written):
         fields["clock"] = said
-    fields |= {"type": str(entry.type), "session": entry.session_id}
+    fields["type"], fields["session"] = str(entry.type), entry.session_id
     for name, given in _named(entry):
         if given is not None:
             fields[name] = given
-    fields |= {"prev_hash": head.hash, "hash": ""}
+    fields["prev_hash"], fields["hash"] = head.hash, ""
     data = _data(entry, head)
     if data:
         fields["data"] = data
-    problem = _shape_problem(fields) or _link_problem(fields, head)
+    # A time that was just written is right; one that was taken from the head may be anything.
+    problem = _shape_problem(fields) or (_time_problem(fields) if said != written else "")
+    problem = problem or _data_problem(fields) or _link_problem(fields, head)
     if problem:
         raise InvalidStateError(f"an audit entry cannot be written: {problem}", place=entry.session_id)
     return _record(fields, head, entry.stored)
@@ -187,7 +189,8 @@ def _read_exactly(line: bytes, checked_hash: str) -> dict[str, Any]:
         raise _no_entry(line, "it is not one object on one line")
     if fields.get("hash") != checked_hash:
         raise _no_entry(line, "the hash that was checked is not the one that readers see")
-    problem = _shape_problem(fields)
+    problem = _shape_problem(fields) or _time_problem(fields) or _data_problem(fields)
+    problem = problem or _facts_problem(fields.get("data", {}), FACTS_MAX + _OWN_FACTS)
     if problem:
         raise _no_entry(line, problem)
     return fields
@@ -304,7 +307,7 @@ def _facts_problem(data: Mapping[str, Any], limit: int = FACTS_MAX) -> str:
 
 
 def _shape_problem(fields: dict[str, Any]) -> str:
-    """Say what keeps fields from being an entry; empty if nothing does."""
+    """Say what keeps names and numbers from being those of an entry; empty if nothing does."""
     get = fields.get
     for name in ("id", "session", "workflow", "agent", "actor", "correlation"):
         text = get(name, "-")
@@ -318,7 +321,7 @@ def _shape_problem(fields: dict[str, Any]) -> str:
         return "'type' is not in capital letters"
     if type(get("outcome")) is not str or fields["outcome"] not in _OUTCOMES:
         return "'outcome' is none that is known"
-    return _time_problem(fields) or _data_problem(fields)
+    return ""
 
 
 def _time_problem(fields: dict[str, Any]) -> str:
@@ -330,18 +333,18 @@ def _time_problem(fields: dict[str, Any]) -> str:
 
 def _data_problem(fields: dict[str, Any]) -> str:
     previous = fields.get("prev_hash")
-    if type(previous) is not str or not (previous == GENESIS or _HASH.fullmatch(previous)):
+    if previous != GENESIS and not _is_hash(previous):
         return "'prev_hash' is no hash"
     data = fields.get("data", {})
     if type(data) is not dict:
         return "'data' is no object"
-    if _PAYLOAD in data and not _HASH.fullmatch(str(data[_PAYLOAD])):
+    if _PAYLOAD in data and not _is_hash(data[_PAYLOAD]):
         return "'payload' is no commitment"
     if fields["type"] == AuditType.SESSION_CLOSED:
         is_right = data.get("last_seq") == fields["seq"] and data.get("head") == previous
         if not is_right:
             return "it does not say where the session ends"
-    return _facts_problem(data, FACTS_MAX + _OWN_FACTS) if data else ""
+    return ""
 
 
 def _link_problem(fields: Mapping[str, Any], head: TrailHead) -> str:
@@ -359,6 +362,10 @@ def _link_problem(fields: Mapping[str, Any], head: TrailHead) -> str:
     if (head.seq == 0 or head.closed) and fields["type"] != AuditType.SESSION_STARTED:
         return "a session begins with SESSION_STARTED, also when it was closed before"
     return ""
+
+
+def _is_hash(text: Any) -> bool:
+    return type(text) is str and _HASH.fullmatch(text) is not None
 
 
 def _is_time(text: Any) -> bool:

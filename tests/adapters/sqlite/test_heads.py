@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -11,8 +12,15 @@ import pytest
 from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.conformance.history import History, in_threads, raises
 from holdfast.conformance.trailing import about_the_store, check_trail, numbers, told
-from holdfast.domain.errors import CheckpointConflictError, DiskFullError, InvalidStateError, LeaseHeldError
+from holdfast.domain.errors import (
+    CheckpointConflictError,
+    DiskFullError,
+    InvalidStateError,
+    LeaseHeldError,
+    LeaseLostError,
+)
 from holdfast.domain.record import Removal
+from holdfast.testing import FixedClock
 from tests.adapters.sqlite.listening import listen
 
 
@@ -66,6 +74,50 @@ def test_many_workflows_do_not_fill_the_memory(store: SqliteStore, monkeypatch: 
     for number in range(10):
         assert store.head(f"W{number}").sequence == 1
         assert check_trail(store, f"s-{number}").seq == 2
+
+
+# -- leases ----------------------------------------------------------------------------------------
+
+
+def test_a_lease_is_asked_for_once_while_nobody_changes_it(store: SqliteStore) -> None:
+    history = History(store)
+    lease = store.acquire("W", "ann", 60)
+    asked = listen(store)
+    history.commit(token=lease.token)
+    assert any("leases" in sql for sql in asked)
+    asked.clear()
+    history.commit(token=lease.token)
+    assert not any("leases" in sql for sql in asked)
+
+
+@pytest.mark.parametrize("is_shared", [False, True], ids=["here", "elsewhere"])
+def test_a_lease_is_asked_for_again_once_it_changed(store: SqliteStore, *, is_shared: bool) -> None:
+    history = History(store)
+    history.commit()
+    keeper = SqliteStore.open(store._database.path) if is_shared else store
+    first = keeper.acquire("W", "ann", 60)
+    assert isinstance(store.commit([history.draft()])[0], LeaseHeldError)
+    keeper.renew(first, 0)
+    history.commit()
+    second = keeper.acquire("W", "bob", 60)
+    assert isinstance(store.commit([history.draft(token=first.token)])[0], LeaseLostError)
+    history.commit(token=second.token)
+    keeper.release(second)
+    assert isinstance(store.commit([history.draft(token=second.token)])[0], LeaseLostError)
+    history.commit()
+    keeper.close()
+
+
+def test_a_lease_that_is_remembered_expires_all_the_same(fast_folder: Path) -> None:
+    clock = FixedClock()
+    store = SqliteStore.open(str(fast_folder / "store.db"), clock=clock)
+    history = History(store)
+    history.commit()
+    store.acquire("W", "ann", 60)
+    assert isinstance(store.commit([history.draft()])[0], LeaseHeldError)
+    clock.advance(timedelta(seconds=61))
+    history.commit()
+    store.close()
 
 
 # -- trails ----------------------------------------------------------------------------------------

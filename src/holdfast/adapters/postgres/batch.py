@@ -166,12 +166,13 @@ def statements(units: Iterable[Unit]) -> Iterator[list[Unit]]:
     piece: list[Unit] = []
     size_bytes = 0
     for unit in sorted(units, key=lambda unit: unit.workflow_id):
-        is_full = size_bytes + unit.size_bytes > STATEMENT_BYTES_MAX or len(piece) == STATEMENT_UNITS_MAX
+        unit_bytes = unit.size_bytes
+        is_full = size_bytes + unit_bytes > STATEMENT_BYTES_MAX or len(piece) == STATEMENT_UNITS_MAX
         if piece and is_full:
             yield piece
             piece, size_bytes = [], 0
         piece.append(unit)
-        size_bytes += unit.size_bytes
+        size_bytes += unit_bytes
     if piece:
         yield piece
 

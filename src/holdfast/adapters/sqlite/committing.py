@@ -10,10 +10,9 @@ from holdfast.adapters.sqlite.driver import Connection
 from holdfast.adapters.sqlite.heads import Heads
 from holdfast.domain import lease as leases
 from holdfast.domain.errors import InvalidStateError, UnstorableValueError
-from holdfast.domain.record import NO_WORKFLOW, Commit, Lease, Record
+from holdfast.domain.record import NO_WORKFLOW, Commit, Record
 from holdfast.ports import Clock
 
-_LEASE = "select workflow_id, owner, token, expires_at from leases where workflow_id = ? and not released"
 _HAS_BLOB = "select 1 from blobs where sha256 = ?"
 
 
@@ -36,7 +35,7 @@ def commit_all(
     transaction: SqliteTransaction, commits: Sequence[Commit], heads: Heads, clock: Clock
 ) -> list[Exception | None]:
     """Write commits in a transaction that has begun; one that is refused leaves no trace."""
-    heads.under(transaction.connection)
+    heads.under(transaction)
     return [_commit_one(transaction, commit, heads, clock) for commit in commits]
 
 
@@ -99,7 +98,11 @@ def _refusal(transaction: SqliteTransaction, commit: Commit, heads: Heads, clock
     if commit.workflow_id == NO_WORKFLOW:
         return None
     connection = transaction.connection
-    fenced_off = leases.refusal(commit, _read_lease(connection, commit.workflow_id, clock))
+    lease = heads.lease(connection, commit.workflow_id)
+    if lease is not None and not commit.token:
+        # Only then it matters whether it has expired.
+        lease = leases.as_of(lease, clock.now())
+    fenced_off = leases.refusal(commit, lease)
     if fenced_off is not None:
         return fenced_off
     head = heads.of(connection, commit.workflow_id)
@@ -109,8 +112,3 @@ def _refusal(transaction: SqliteTransaction, commit: Commit, heads: Heads, clock
         if sha256 not in commit.blobs and not connection.execute(_HAS_BLOB, (sha256,)).fetchall():
             return rows.no_blob(sha256)
     return None
-
-
-def _read_lease(connection: Connection, workflow_id: str, clock: Clock) -> Lease | None:
-    found = connection.execute(_LEASE, (workflow_id,)).fetchall()
-    return leases.as_of(rows.read_lease(found[0], workflow_id), clock.now()) if found else None

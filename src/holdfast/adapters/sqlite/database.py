@@ -46,10 +46,12 @@ _SETTINGS = (
 class SqliteTransaction:
     """What is done between BEGIN and COMMIT."""
 
-    __slots__ = ("connection",)
+    __slots__ = ("connection", "version")
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, version: int) -> None:
         self.connection = connection
+        #: Another one than before if others have changed the database since.
+        self.version = version
 
     def rows(self, sql: str, parameters: Parameters = NOTHING) -> list[Row]:
         return self.connection.execute(sql, parameters or ()).fetchall()
@@ -168,8 +170,8 @@ class SqliteDatabase:
             self._patience.let_others_in()
             try:
                 self._patience.run(lambda: connection.execute("begin immediate"))
-                watch.begin(may_use_log=self.may_use_log)
-                yield SqliteTransaction(connection)
+                version = watch.begin(may_use_log=self.may_use_log)
+                yield SqliteTransaction(connection, version)
                 self._end(connection, leaves_no_journal=leaves_no_journal)
             except BaseException as problem:
                 self._roll_back(connection, problem)

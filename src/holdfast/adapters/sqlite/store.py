@@ -148,7 +148,7 @@ class SqliteStore(Reading):
     def remove(self, workflow_id: str, removal: Removal) -> int:
         with self._database.transaction() as transaction:
             freed_bytes = removing.remove(transaction, workflow_id, removal, drop_records=DROP_RECORDS)
-            self._heads.tell(transaction.connection, removal.audit)
+            self._heads.tell(transaction, removal.audit)
         self._scrubber.note()
         with suppress(CheckpointError):
             # The removal is durable; what cannot be reclaimed now waits for the next time.
@@ -161,18 +161,21 @@ class SqliteStore(Reading):
         self, workflow_id: str, owner: str, ttl_seconds: float, audit: Sequence[AuditEntry] = ()
     ) -> Lease:
         with self._database.transaction() as transaction:
+            self._heads.forget_lease(workflow_id)
             lease = leasing.acquire(transaction, self._clock, workflow_id, owner, ttl_seconds)
-            self._heads.tell(transaction.connection, audit)
+            self._heads.tell(transaction, audit)
             return lease
 
     def renew(self, lease: Lease, ttl_seconds: float) -> Lease:
         with self._database.transaction() as transaction:
+            self._heads.forget_lease(lease.workflow_id)
             return leasing.renew(transaction, self._clock, lease, ttl_seconds)
 
     def release(self, lease: Lease, audit: Sequence[AuditEntry] = ()) -> None:
         with self._database.transaction() as transaction:
+            self._heads.forget_lease(lease.workflow_id)
             if leasing.release(transaction, lease):
-                self._heads.tell(transaction.connection, audit)
+                self._heads.tell(transaction, audit)
 
     def lease(self, workflow_id: str) -> Lease | None:
         return leasing.last_lease(self._database, self._clock, workflow_id)

@@ -36,11 +36,14 @@ class Watch:
         elif self._log is None:
             self._log = self._found()
 
-    def begin(self, *, may_use_log: bool) -> None:
-        """Look which journal is used, in a transaction that has begun: if others changed something, anew."""
-        [(version,)] = self._connection.execute("pragma data_version").fetchall()
+    def begin(self, *, may_use_log: bool) -> int:
+        """Look which journal is used, in a transaction that has begun: if others changed something, anew.
+
+        Answers the version of the data, which is another one if they did.
+        """
+        version: int = self._connection.execute("pragma data_version").fetchall()[0][0]
         if version == self._version:
-            return
+            return version
         self.note_log()
         if self._uses_log and not may_use_log:
             raise StoreLockedError(
@@ -49,6 +52,7 @@ class Watch:
                 hint="Nothing was written. Close it there, open it here again, or use their SQLite here too.",
             )
         self._version = version
+        return version
 
     def has_lost_log(self) -> bool:
         """Tell whether the log that the connection writes is no more the one beside the database."""
