@@ -9,11 +9,12 @@ from holdfast.application.handlers import HandlerRegistry
 from holdfast.domain.event import Event
 from holdfast.domain.plain import TypeRegistry
 from holdfast.domain.reducers import REDUCERS
+from holdfast.domain.run_events import RUN_REDUCERS
 
 
 def test_an_app_begins_with_the_reducers_that_come_with_holdfast() -> None:
     app = App()
-    assert dict(app.reducers) == dict(REDUCERS)
+    assert dict(app.reducers) == {**REDUCERS, **RUN_REDUCERS}
     assert app.handlers.list_handlers() == []
     assert app.schema_version == "1.0.0"
     assert app.types is None

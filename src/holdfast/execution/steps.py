@@ -7,10 +7,17 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from holdfast.application.commands import CheckpointOptions
 from holdfast.domain.checkpoint import CheckpointType
-from holdfast.domain.errors import AgentFailedError
+from holdfast.domain.errors import (
+    AgentFailedError,
+    StateTooLargeError,
+    UnstorableValueError,
+    UnsupportedTypeError,
+)
 from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_FAILED, AGENT_SKIPPED, AGENT_STARTED
 from holdfast.execution.context import Context
 from holdfast.execution.driving import Driver
@@ -20,12 +27,15 @@ from holdfast.execution.frame import Frame, Surroundings
 from holdfast.execution.journal import LOST, Fact, Journal, Save
 from holdfast.execution.options import ConfidenceRule
 from holdfast.execution.plan import Agent, OnFailure
+from holdfast.execution.promises import check_kept
 from holdfast.execution.remote import Remote
 from holdfast.execution.results import subject_of
 from holdfast.execution.stopping import StopSign
 from holdfast.execution.triggers import Moment, Trigger, TriggerWatch
 
 _TRACE_CHARS = 4000
+_HOME = Path(__file__).parent
+_HOPELESS = (UnsupportedTypeError, UnstorableValueError, StateTooLargeError)
 #: How often an agent whose worker was lost goes on elsewhere, before that counts as its own failure.
 _WORKERS_LOST_MAX = 5
 
@@ -42,6 +52,14 @@ class Desks:
     confidence: ConfidenceRule
 
 
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """A step that begins right after another."""
+
+    step_id: str
+    agent: str
+
+
 class Steps:
     """Runs steps, each to its result or its end."""
 
@@ -51,13 +69,18 @@ class Steps:
         self._remote = Remote(desks.journal, desks.around, desks.stop)
         #: How many attempts were made here.
         self.ran = 0
+        #: Steps whose start was recorded with the result before, and the attempts that are.
+        self._begun: dict[str, int] = {}
 
-    async def run(self, agent: Agent, frame: Frame, *, is_awaited: bool = True) -> None:
+    async def run(
+        self, agent: Agent, frame: Frame, *, then: Follower | None = None, is_awaited: bool = True
+    ) -> None:
         """Run a step until its result is recorded.
 
         Args:
             agent: what is run.
             frame: for what.
+            then: what begins right after: its start is recorded with the result, as one fact.
             is_awaited: wait until the result is durable; else it goes with the next commit.
 
         Raises:
@@ -66,7 +89,7 @@ class Steps:
         place = floor()
         place.working += 1
         try:
-            await self._run(agent, frame, is_awaited=is_awaited)
+            await self._run(agent, frame, then, is_awaited=is_awaited)
         finally:
             place.working -= 1
 
@@ -75,7 +98,7 @@ class Steps:
         await self._journal.commit_async(Fact(AGENT_SKIPPED, {"reason": reason}, step_id, agent.name))
         self._journal.tell("agent_skipped", step_id=step_id, agent=agent.name, reason=reason)
 
-    async def _run(self, agent: Agent, frame: Frame, *, is_awaited: bool) -> None:
+    async def _run(self, agent: Agent, frame: Frame, then: Follower | None, *, is_awaited: bool) -> None:
         failures = lost = 0
         while True:
             self._desks.stop.check()
@@ -83,7 +106,8 @@ class Steps:
             began, context = time.monotonic(), self._context(agent, frame)
             try:
                 result = await self._attempt(agent, frame, context)
-                await self._complete(agent, context, result, began, is_awaited=is_awaited)
+                check_kept(context.promises, agent.name)
+                await self._complete(agent, context, result, began, then, is_awaited=is_awaited)
                 return
             except LOST:
                 raise
@@ -98,20 +122,31 @@ class Steps:
             finally:
                 context.end()
             failures += 1
-            if not agent.retry.is_worth(fault, failures):
+            # What cannot be stored now cannot be stored the next time either.
+            if isinstance(fault, _HOPELESS) or not agent.retry.is_worth(fault, failures):
                 await self._give_up(agent, context, fault)
                 return
             await self._fail(agent, context, fault, {"retries": True})
             await asyncio.sleep(agent.retry.pause_seconds(failures))
 
     async def _begin(self, agent: Agent, frame: Frame) -> Frame:
-        attempt = self._journal.agent_state(frame.step_id).get("attempt", 0) + 1
-        if agent.is_risky and self._desks.watch.due(Moment(Trigger.BEFORE_RISKY_OPERATION)):
-            await self._journal.commit_async(Save(str(Trigger.BEFORE_RISKY_OPERATION)))
-        await self._journal.commit_async(Fact(AGENT_STARTED, {"attempt": attempt}, frame.step_id, agent.name))
+        attempt = self._begun.pop(frame.step_id, None)
+        if attempt is None:
+            attempt = await self._started(agent, frame)
         self._journal.tell("agent_started", step_id=frame.step_id, agent=agent.name, attempt=attempt)
         self.ran += 1
         return replace(frame, attempt=attempt)
+
+    async def _started(self, agent: Agent, frame: Frame) -> int:
+        """Record that an attempt begins, and answer which one it is."""
+        attempt = self._next_attempt(frame.step_id)
+        if agent.is_risky and self._desks.watch.due(Moment(Trigger.BEFORE_RISKY_OPERATION)):
+            await self._journal.commit_async(Save(str(Trigger.BEFORE_RISKY_OPERATION)))
+        await self._journal.commit_async(Fact(AGENT_STARTED, {"attempt": attempt}, frame.step_id, agent.name))
+        return attempt
+
+    def _next_attempt(self, step_id: str) -> int:
+        return int(self._journal.agent_state(step_id).get("attempt", 0)) + 1
 
     def _context(self, agent: Agent, frame: Frame) -> Context:
         driver = Driver(self._journal, asyncio.get_running_loop())
@@ -130,7 +165,14 @@ class Steps:
         return await _in_time(future, agent.timeout_seconds, context)
 
     async def _complete(
-        self, agent: Agent, context: Context, result: Any, began: float, *, is_awaited: bool
+        self,
+        agent: Agent,
+        context: Context,
+        result: Any,
+        began: float,
+        then: Follower | None,
+        *,
+        is_awaited: bool,
     ) -> None:
         data = {
             "attempt": context.attempt,
@@ -138,6 +180,11 @@ class Steps:
             "duration_seconds": round(time.monotonic() - began, 6),
             **context.notes.told(),
         }
+        if self._desks.stop.status is not None:
+            then = None
+        if then is not None:
+            attempt = self._next_attempt(then.step_id)
+            data["next"] = {"step_id": then.step_id, "agent": then.agent, "attempt": attempt}
         fact = Fact(AGENT_COMPLETED, data, context.step_id, agent.name)
         occasion = Trigger.EVALUATION_COMPLETED if agent.is_evaluator else Trigger.SPECIALIST_FINISHED
         moment = Moment(occasion, subject_of(context.step_id), context.notes.confidence)
@@ -146,10 +193,12 @@ class Steps:
             save = Save(str(due), {"type": CheckpointType.AGENT_COMPLETE, "agent_id": context.step_id})
             if await self._journal.commit_async(fact, save) is not None:
                 self._desks.watch.checkpointed(self._journal.cost_seconds)
-        elif is_awaited:
+        elif is_awaited or then is not None:
             await self._journal.commit_async(fact)
         else:
             self._journal.note(fact)
+        if then is not None:
+            self._begun[then.step_id] = data["next"]["attempt"]
         self._journal.tell(
             "agent_completed",
             step_id=context.step_id,
@@ -164,17 +213,19 @@ class Steps:
         await self._fail(agent, context, fault, {"retries": False})
         if self._desks.watch.due(Moment(Trigger.ERROR_ENCOUNTERED)):
             told = {"error": _told(fault), "attempt": context.attempt, "partial": context.notes.told()}
-            await self._journal.commit_async(
-                Save(
-                    str(Trigger.ERROR_ENCOUNTERED),
-                    {"type": CheckpointType.ERROR_STATE, "agent_id": context.step_id, "agent_state": told},
-                )
-            )
+            options: CheckpointOptions = {
+                "type": CheckpointType.ERROR_STATE,
+                "agent_id": context.step_id,
+                "agent_state": told,
+            }
+            made = await self._journal.commit_async(Save(str(Trigger.ERROR_ENCOUNTERED), options))
+            if made is not None:
+                await asyncio.to_thread(self._journal.recording.mark, made, _shown(fault))
         if agent.on_failure is OnFailure.SKIP:
             await self.skip(agent, context.step_id, f"it failed: {fault}")
             return
         raise AgentFailedError(
-            f"the agent failed: {type(fault).__name__}: {fault}",
+            f"the agent failed: {_shown(fault)}{_where(fault)}",
             place=f"{context.workflow_id} {context.step_id}",
             hint="Mend the cause and run it again: what was committed is kept.",
         ) from fault
@@ -192,7 +243,11 @@ class Steps:
         }
         await self._journal.commit_async(Fact(AGENT_FAILED, data, context.step_id, agent.name))
         self._journal.tell(
-            "agent_failed", step_id=context.step_id, agent=agent.name, error=str(fault), **more
+            "agent_failed",
+            step_id=context.step_id,
+            agent=agent.name,
+            error=f"{type(fault).__name__}: {fault}",
+            **more,
         )
 
     def _confidence_of(self, context: Context) -> float:
@@ -216,6 +271,20 @@ async def _in_time(future: asyncio.Future[Any], timeout_seconds: float, context:
     except BaseException:
         future.cancel()
         raise
+
+
+def _shown(fault: BaseException) -> str:
+    return f"{type(fault).__name__}: {fault}"
+
+
+def _where(fault: BaseException) -> str:
+    """Tell where an error was raised, as far as it was in somebody's program."""
+    frames = [one for one in traceback.extract_tb(fault.__traceback__) if not _is_ours(one.filename)]
+    return f" ({Path(frames[-1].filename).name}:{frames[-1].lineno}, in {frames[-1].name})" if frames else ""
+
+
+def _is_ours(filename: str) -> bool:
+    return Path(filename).is_relative_to(_HOME)
 
 
 def _told(fault: BaseException) -> dict[str, Any]:

@@ -1,0 +1,24 @@
+"""Errors on their way from one process to another."""
+
+from __future__ import annotations
+
+from multiprocessing.reduction import ForkingPickler
+from traceback import format_exception
+
+_TRACE_CHARS = 4000
+
+
+class RemoteAgentError(Exception):
+    """An agent failed on a worker with an error that could not travel; tells what it was."""
+
+
+def portable(fault: Exception) -> Exception:
+    """Answer an error as it can travel, with its trace in words."""
+    trace = "".join(format_exception(fault))[-_TRACE_CHARS:]
+    fault.add_note(f"On a worker:\n{trace}")
+    try:
+        # Many errors can be sent and not be received: those that are made of something else than their text.
+        ForkingPickler.loads(ForkingPickler.dumps(fault))
+    except Exception:
+        return RemoteAgentError(f"{type(fault).__name__}: {fault}\n{trace}")
+    return fault
