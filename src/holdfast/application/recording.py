@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.application.commands import AppendEvent, CheckpointName, CheckpointOptions, State
 from holdfast.application.commit_queue import OnDone, Ticket
 from holdfast.application.recovery.owners import is_dead, own_name
+from holdfast.application.requests import Requests
 from holdfast.application.resolve import living, resolve
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.checkpoint import CheckpointType, has_ended
@@ -36,6 +37,38 @@ class Recording:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.reducers = engine.kit.app.reducers
+
+    @property
+    def url(self) -> str:
+        """Where the store is, without secrets."""
+        return self._engine.kit.store.url
+
+    @property
+    def requests(self) -> Requests:
+        """What is asked of workflows."""
+        return Requests(self._engine.kit, self._engine.trail)
+
+    def lease(self, workflow_id: str) -> Lease | None:
+        """Answer the last lease of a workflow that was not released."""
+        return self._engine.kit.store.lease(workflow_id)
+
+    def check_lease(self, workflow_id: str) -> None:
+        """Make sure that a workflow that was taken here was not lost since.
+
+        Raises:
+            LeaseLostError: it was.
+        """
+        self._engine.writer.lease_held(workflow_id)
+
+    def event_seq(self, workflow_id: str) -> int:
+        """Tell how far the journal of a workflow is."""
+        return self._engine.kit.store.head(workflow_id).event_seq
+
+    def events(self, workflow_id: str, after: int) -> list[Event]:
+        """Answer what was recorded in a workflow after an event; whoever runs it reads untold."""
+        reader = self._engine.reader
+        found = (event for event in reader.opened_events(workflow_id, after) if event.seq > after)
+        return [reader.with_values(event) for event in found]
 
     def event(self, command: AppendEvent, on_done: OnDone | None = None, *, is_urgent: bool = True) -> Ticket:
         """Queue an event; what is not urgent goes with the next commit that is."""

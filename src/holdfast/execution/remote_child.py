@@ -14,7 +14,6 @@ from typing import Any
 
 from holdfast.application.recording import Recording
 from holdfast.application.recovery.owners import is_dead
-from holdfast.application.requests import Requests
 from holdfast.domain.checkpoint import CheckpointType
 from holdfast.domain.errors import (
     CheckpointError,
@@ -73,27 +72,22 @@ class Child:
         self.id = child_name(parent.workflow_id, step_id)
         self._parent = parent
         self._recording = parent.recording
-        # Leases, heads and events of another workflow: Recording tells those of nobody.
-        self._engine = parent.recording._engine
-        self._store = self._engine.kit.store
 
     @property
     def url(self) -> str:
         """Where the store of the run is, without secrets."""
-        return self._store.url
+        return self._recording.url
 
     def look(self) -> Look:
         """Tell how the child stands."""
-        lease = self._store.lease(self.id)
+        lease = self._recording.lease(self.id)
         is_held = lease is not None and lease.is_live
         is_gone = lease is not None and (not lease.is_live or is_dead(lease.owner))
-        return Look(is_held and not is_gone, is_gone, self._store.head(self.id).event_seq)
+        return Look(is_held and not is_gone, is_gone, self._recording.event_seq(self.id))
 
     def events(self, after: int) -> list[Event]:
         """Answer what was recorded after an event."""
-        reader = self._engine.reader
-        found = (event for event in reader.opened_events(self.id, after) if event.seq > after)
-        return [reader.with_values(event) for event in found]
+        return self._recording.events(self.id, after)
 
     def ended(self) -> WorkflowState | None:
         """Answer the last state of a child whose agent is done; None if it is not."""
@@ -135,7 +129,7 @@ class Child:
         """
         try:
             # A run that was taken over has no say any more: its child may be at work for somebody else.
-            self._engine.writer.lease_held(self._parent.workflow_id)
+            self._recording.check_lease(self._parent.workflow_id)
             if self._recording.ended(self.id) is None:
                 self._withdraw(errand, ends=ends)
         except CheckpointError as problem:
@@ -144,7 +138,7 @@ class Child:
     def answer(self, name: str, approval: Approval) -> None:
         """Bring the answer to a question to the worker that asked it."""
         data = {"granted": approval.granted, "value": approval.value, "name": name, "step": self.step_id}
-        Requests(self._engine.kit, self._engine.trail).put(
+        self._recording.requests.put(
             self.id, RequestKind.APPROVAL, actor=approval.by or None, reason=approval.note, data=data
         )
 
@@ -187,7 +181,7 @@ class Child:
     @contextmanager
     def _taken(self) -> Iterator[None]:
         """Have the child for the run meanwhile; whoever had it is fenced off."""
-        before = self._store.lease(self.id)
+        before = self._recording.lease(self.id)
         if before is not None:
             self._recording.give_up(before)
         lease = self._recording.take(self.id, "send", _LEASE_SECONDS)
