@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Sequence
 
 from holdfast.application.kit import Kit
 from holdfast.application.reading import Reader
@@ -31,26 +32,28 @@ class ProgressFiles:
         #: Up to which event a report was made from the journal here; what came later was appended.
         self._made_until: dict[str, int] = {}
 
-    def append(self, event: Event) -> None:
-        """Add the section of an event that was committed; a report that cannot be written stops nobody.
+    def append(self, *events: Event) -> None:
+        """Add the sections of events of one workflow that were committed; a failing write stops nobody.
 
-        The first one brings the report up to date: a process that died may have left it behind.
+        The first ones bring the report up to date: a process that died may have left it behind.
         """
-        if self._kit.progress is None or self._kit.store.read_only:
+        if self._kit.progress is None or self._kit.store.read_only or not events:
             return
         try:
             with self._mutex:
-                self._append(event)
+                self._append(events[0].workflow_id, events)
         except CheckpointError as problem:
-            _LOG.warning("the progress report of %s is behind: %s", event.workflow_id, problem)
+            _LOG.warning("the progress report of %s is behind: %s", events[0].workflow_id, problem)
 
-    def _append(self, event: Event) -> None:
-        workflow_id, place = event.workflow_id, self._kit.progress
+    def _append(self, workflow_id: str, events: Sequence[Event]) -> None:
+        place = self._kit.progress
         assert place is not None
         if workflow_id not in self._made_until or not place.has(workflow_id):
             self._make_up(workflow_id)
-        if event.seq > self._made_until[workflow_id]:
-            place.append(workflow_id, report_head(workflow_id), section_of(event).render())
+        new = [event for event in events if event.seq > self._made_until[workflow_id]]
+        if new:
+            text = "".join(section_of(event).render() for event in new)
+            place.append(workflow_id, report_head(workflow_id), text)
 
     def _make_up(self, workflow_id: str) -> None:
         """Make a report from the journal; where that cannot be read, go on with what there is."""

@@ -182,9 +182,8 @@ class Recording:
             _LOG.warning("how %s stands is not recorded: %s", checkpoint_id, problem)
 
     def report(self, events: Sequence[Event]) -> None:
-        """Bring the progress report up to date with events that were committed."""
-        for event in events:
-            self._engine.progress.append(event)
+        """Bring the progress report of a workflow up to date with events that were committed."""
+        self._engine.progress.append(*events)
 
     def now(self) -> datetime:
         """Tell the time by the service's clock."""
