@@ -28,7 +28,7 @@ from holdfast.execution.journal import LOST, Fact, Journal, Save
 from holdfast.execution.options import ConfidenceRule
 from holdfast.execution.plan import Agent, OnFailure
 from holdfast.execution.promises import check_kept
-from holdfast.execution.remote import Remote
+from holdfast.execution.remote.sending import Remote
 from holdfast.execution.results import subject_of
 from holdfast.execution.stopping import StopSign
 from holdfast.execution.triggers import Moment, Trigger, TriggerWatch

@@ -13,7 +13,7 @@ from typing import Any
 
 from holdfast import CheckpointService, RunOptions, RunResult, Workflow
 from holdfast.execution.engines.landing import Landing
-from holdfast.execution.remote_errand import Errand
+from holdfast.execution.remote.errand import Errand
 
 LEASE_SECONDS = 20.0
 

@@ -16,10 +16,10 @@ import pytest
 
 import holdfast
 from holdfast.domain.errors import ConfigError, DeclarationError, StoreClosedError
-from holdfast.execution import remote_watch
 from holdfast.execution.engines import processes
 from holdfast.execution.engines.port import WorkerLostError
 from holdfast.execution.engines.processes import ProcessEngine
+from holdfast.execution.remote import following
 from tests.execution.engines import trials
 from tests.execution.engines.elsewhere import one_agent, store_in
 from tests.execution.engines.odd_errors import OddError, answer_oddly, fail_oddly
@@ -232,7 +232,7 @@ def test_without_a_look_at_leases_a_worker_that_hangs_is_waited_for(
             looks.release()
         return False
 
-    monkeypatch.setattr(remote_watch, "is_lost", overlooked)
+    monkeypatch.setattr(following, "is_lost", overlooked)
     engine = ProcessEngine(2, poll_seconds=0.05, lease_seconds=1)
 
     async def waited() -> bool:

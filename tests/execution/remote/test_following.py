@@ -12,8 +12,8 @@ import pytest
 import holdfast
 from holdfast import CheckpointService, RunOptions
 from holdfast.execution.outcome import RunStatus
-from holdfast.execution.remote_child import Look
-from holdfast.execution.remote_watch import is_lost
+from holdfast.execution.remote.child import Look
+from holdfast.execution.remote.following import is_lost
 from tests.execution.engines.elsewhere import Elsewhere, one_agent, run, store_in
 from tests.execution.engines.team import leave, wait_for
 

@@ -14,12 +14,12 @@ import pytest
 import holdfast
 from holdfast import CheckpointService
 from holdfast.domain.errors import AgentFailedError, AttemptOverError, InvalidStateError, LeaseLostError
-from holdfast.execution import remote_worker
 from holdfast.execution.frame import Frame
 from holdfast.execution.journal import Journal, Save
-from holdfast.execution.remote_child import Child
-from holdfast.execution.remote_errand import Ending, Errand
-from holdfast.execution.remote_worker import FencedJournal, run_errand
+from holdfast.execution.remote import working
+from holdfast.execution.remote.child import Child
+from holdfast.execution.remote.errand import Ending, Errand
+from holdfast.execution.remote.working import FencedJournal, run_errand
 from tests.execution.engines.elsewhere import Elsewhere, one_agent, run, store_in
 from tests.execution.engines.odd_errors import Death
 from tests.execution.engines.team import leave, wait_for
@@ -195,7 +195,7 @@ def test_an_attempt_that_was_given_up_leaves_no_trace_in_its_own_process(
     ended = service.recording.ended("WF-1~far")
     assert ended is not None and [task["result"] for task in ended.tasks] == ["second"]
     assert len(raised) == 1 and ended.decisions == []
-    assert remote_worker._WORKS == {}
+    assert working._WORKS == {}
 
 
 def test_a_journal_that_was_lost_takes_nothing_more(service: CheckpointService) -> None:

@@ -17,8 +17,8 @@ from holdfast.execution.engines.port import WorkerLostError
 from holdfast.execution.engines.portable import RemoteAgentError
 from holdfast.execution.frame import Surroundings
 from holdfast.execution.journal import Fact, Journal
-from holdfast.execution.remote_child import Child, Look
-from holdfast.execution.remote_errand import Ending, Outcome
+from holdfast.execution.remote.child import Child, Look
+from holdfast.execution.remote.errand import Ending, Outcome
 
 #: What a worker records that belongs into the journal of the run as it is.
 _FORWARDED = frozenset({DECISION_EVENT, REPORT_EVENT, APPROVAL_REQUESTED})

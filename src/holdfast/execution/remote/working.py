@@ -27,8 +27,8 @@ from holdfast.execution.frame import Frame
 from holdfast.execution.journal import LOST, Fact, Journal, Save
 from holdfast.execution.leases import KEEPER
 from holdfast.execution.outcome import RunStatus
-from holdfast.execution.remote_child import ending, recovered
-from holdfast.execution.remote_errand import Ending, Errand, Outcome
+from holdfast.execution.remote.child import ending, recovered
+from holdfast.execution.remote.errand import Ending, Errand, Outcome
 from holdfast.execution.triggers import Trigger
 
 _SERVICES: dict[str, CheckpointService] = {}

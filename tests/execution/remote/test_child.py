@@ -17,9 +17,9 @@ from holdfast.domain.run_events import AGENT_STARTED
 from holdfast.execution.engines.port import WorkerLostError
 from holdfast.execution.frame import Frame
 from holdfast.execution.journal import Journal
-from holdfast.execution.remote_child import Child, child_name, recovered
-from holdfast.execution.remote_errand import Errand
-from holdfast.execution.remote_worker import run_errand
+from holdfast.execution.remote.child import Child, child_name, recovered
+from holdfast.execution.remote.errand import Errand
+from holdfast.execution.remote.working import run_errand
 from tests.execution.engines.elsewhere import store_in
 
 names = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=60)

@@ -23,10 +23,10 @@ from holdfast.execution.frame import Frame, Notes, Surroundings
 from holdfast.execution.journal import Journal
 from holdfast.execution.outcome import RunStatus
 from holdfast.execution.plan import Agent, StageKind
-from holdfast.execution.remote_child import Child
-from holdfast.execution.remote_errand import Ending, Errand, Outcome
-from holdfast.execution.remote_watch import ChildWatch
-from holdfast.execution.remote_worker import run_errand
+from holdfast.execution.remote.child import Child
+from holdfast.execution.remote.errand import Ending, Errand, Outcome
+from holdfast.execution.remote.following import ChildWatch
+from holdfast.execution.remote.working import run_errand
 from holdfast.execution.stopping import StopSign
 
 #: Stores that are where their URL says, for every process of the machine.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from multiprocessing.reduction import ForkingPickler
 
 from holdfast.execution.frame import Frame
-from holdfast.execution.remote_errand import Ending, Errand, Outcome
+from holdfast.execution.remote.errand import Ending, Errand, Outcome
 from tests.execution.engines.team import research
 
 

@@ -31,7 +31,7 @@ from holdfast.execution.approvals import Approval, answer_fact
 from holdfast.execution.engines.port import WorkerLostError
 from holdfast.execution.journal import LOST, Fact, Journal, Save
 from holdfast.execution.outcome import RunStatus
-from holdfast.execution.remote_errand import Errand
+from holdfast.execution.remote.errand import Errand
 
 #: Parts the run from the step in the name of a child.
 MARK = "~"
