@@ -15,16 +15,18 @@ from holdfast.execution.signals import heeded
 from tests.execution.journals import PATIENCE_SECONDS
 
 HEEDED = [signal.SIGTERM, signal.SIGINT]
+#: As a process has them that was started at a terminal; whoever runs the tests may have been given others.
+USUAL = [signal.SIG_DFL, signal.default_int_handler]
 
 
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
-    before = [signal.getsignal(number) for number in HEEDED]
+    before = [signal.signal(number, usual) for number, usual in zip(HEEDED, USUAL, strict=True)]
     yield
     now = [signal.getsignal(number) for number in HEEDED]
     for number, handler in zip(HEEDED, before, strict=True):
         signal.signal(number, handler)
-    assert now == before
+    assert now == USUAL
 
 
 async def heard(event: asyncio.Event) -> None:

@@ -31,6 +31,8 @@ def cluster() -> Iterator[str]:
     """A small cluster of this machine that nobody else can reach; its address."""
     # Sockets are in there, whose names must be short.
     folder = tempfile.mkdtemp(prefix="hf-ray-")
+    # Ray takes SIGTERM over and does not give it back.
+    before = signal.getsignal(signal.SIGTERM)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -45,6 +47,7 @@ def cluster() -> Iterator[str]:
         )
         yield ray.get_runtime_context().gcs_address
         ray.shutdown()
+    signal.signal(signal.SIGTERM, before)
     shutil.rmtree(folder, ignore_errors=True)
 
 
