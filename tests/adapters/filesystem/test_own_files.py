@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.adapters.filesystem.overlay import Files
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.domain.errors import CheckpointConflictError, InvalidIdError
 from tests.adapters.filesystem.audits import commit, tell, told
@@ -83,3 +84,10 @@ def test_a_reader_sees_files_at_once(store, root):
     tell(store, files={"holds/h": None})
     assert reader.file("holds/h") is None and list(reader.files("holds/")) == []
     reader.close()
+
+
+def test_a_file_that_another_process_made_between_two_looks_is_no_folder(store, monkeypatch):
+    tell(store, files={"keys/a": b"1"})
+    store.settle()
+    monkeypatch.setattr(Files, "size", lambda files, path: None)
+    assert store.commit([commit(told(2), files={"keys/a": b"2"})]) == [None]

@@ -122,6 +122,9 @@ class FileDraft:
     def _is_folder(self, path: str) -> bool:
         try:
             return self._files.size(path) is None and bool(self._files.walk(path))
+        except NotADirectoryError:
+            # Another process carried a commit out between the two looks: now it is a file.
+            return False
         except OSError as error:
             if error.errno == errno.ELOOP:
                 return True
