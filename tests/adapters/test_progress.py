@@ -70,15 +70,15 @@ def test_only_its_owner_may_read_a_report(place: ProgressFolder) -> None:
 
 @given(st.text(min_size=1, max_size=255))
 def test_no_id_is_a_path(workflow_id: str) -> None:
-    path = ProgressFolder("/root", "progress").path(workflow_id)
-    assert os.path.normpath(path) == path and os.path.dirname(path) == "/root/progress"
+    path = ProgressFolder("/store", "progress").path(workflow_id)
+    assert os.path.normpath(path) == path and os.path.dirname(path) == "/store/progress"
 
 
 def test_different_ids_have_different_files_where_case_does_not_count() -> None:
     ids = ["wf-1", "WF-1", "wf/1", "../wf-1", "wf 1"]
-    place = ProgressFolder("/root")
+    place = ProgressFolder("/store")
     assert len({place.path(one).lower() for one in ids}) == len(ids)
-    assert place.path("wf-1") == "/root/wf-1.md"
+    assert place.path("wf-1") == "/store/wf-1.md"
 
 
 @pytest.mark.parametrize("planted", ["root/progress", "root/progress/w.md"])

@@ -22,8 +22,8 @@ from holdfast.domain.errors import ConfigError
 if TYPE_CHECKING:
     from holdfast.application.app import App
 
-_WORD = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
-_NAME = re.compile(rf"({_WORD}):({_WORD})")
+WORD = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
+_NAME = re.compile(rf"({WORD}):({WORD})")
 _EXAMPLE = "Write module:object, such as `--app myproject.flows:app`."
 
 
@@ -43,7 +43,7 @@ def load_app(name: str, folder: str | Path | None = None) -> App:
     if match is None:
         raise ConfigError("this does not name an app", place=name, hint=_EXAMPLE)
     module = _module(match[1], str(folder or Path.cwd()), name)
-    found = _attribute(module, match[2], name)
+    found = attribute(module, match[2], name, "See what the module defines.")
     if isinstance(found, App):
         return found
     is_class = isinstance(found, type) and issubclass(found, App)
@@ -69,15 +69,16 @@ def _module(module_name: str, folder: str, name: str) -> ModuleType:
                 place=name,
                 hint=f"Looked in {folder} and in the Python path. {_EXAMPLE}",
             ) from None
-        raise _failed(module_name, name, missing) from missing
+        raise import_failed(module_name, name, missing) from missing
     except (Exception, SystemExit) as problem:
         # A signal that is to end us is none of the module's doing.
         if isinstance(problem, SystemExit) and problem.code is Exit.TERMINATED:
             raise
-        raise _failed(module_name, name, problem) from problem
+        raise import_failed(module_name, name, problem) from problem
 
 
-def _failed(module_name: str, name: str, problem: BaseException) -> ConfigError:
+def import_failed(module_name: str, name: str, problem: BaseException) -> ConfigError:
+    """Say that a module cannot be imported, and why."""
     return ConfigError(
         f"importing {module_name} failed ({type(problem).__name__}: {problem})",
         place=name,
@@ -85,13 +86,21 @@ def _failed(module_name: str, name: str, problem: BaseException) -> ConfigError:
     )
 
 
-def _attribute(module: ModuleType, path: str, name: str) -> Any:
+def attribute(module: ModuleType, path: str, name: str, otherwise: str) -> Any:
+    """Find an object in a module by its dotted name.
+
+    Args:
+        module: where.
+        path: its name.
+        name: what a person wrote, for the error.
+        otherwise: the hint where no other name is near.
+    """
     found: Any = module
     for word in path.split("."):
         try:
             found = getattr(found, word)
         except AttributeError:
             known = [one for one in vars(module) if not one.startswith("_")]
-            hint = did_you_mean(word, known) or "See what the module defines."
+            hint = did_you_mean(word, known) or otherwise
             raise ConfigError(f"there is no {word} in {module.__name__}", place=name, hint=hint) from None
     return found

@@ -13,18 +13,17 @@ import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from holdfast.cli.app_loading import WORD, attribute, import_failed
 from holdfast.cli.exits import Exit
-from holdfast.cli.group import did_you_mean
 from holdfast.domain.errors import CheckpointError, ConfigError
 
 # Imported where it is used: help must not wait for it.
 if TYPE_CHECKING:
     from holdfast.execution.workflow import Workflow
 
-_WORD = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
-_NAME = re.compile(rf"(?:(?P<file>.+\.py)|(?P<module>{_WORD})):(?P<path>{_WORD})")
+_NAME = re.compile(rf"(?:(?P<file>.+\.py)|(?P<module>{WORD})):(?P<path>{WORD})")
 _EXAMPLE = "Write module:workflow or file.py:workflow, such as `myproject.flows:team`."
 
 
@@ -47,7 +46,7 @@ def load_workflow(name: str, folder: str | Path | None = None) -> Workflow:
         module = _from_file(Path(folder or Path.cwd()) / match["file"], name)
     else:
         module = _from_path(match["module"], str(folder or Path.cwd()), name)
-    found = _attribute(module, match["path"], name)
+    found = attribute(module, match["path"], name, _meant(module))
     if isinstance(found, Workflow):
         return found
     is_class = isinstance(found, type) and issubclass(found, Workflow)
@@ -66,7 +65,7 @@ def _from_path(module_name: str, folder: str, name: str) -> ModuleType:
                 place=name,
                 hint=f"Looked in {folder} and in the Python path. {_EXAMPLE}",
             ) from None
-        raise _failed(module_name, name, missing) from missing
+        raise import_failed(module_name, name, missing) from missing
 
 
 def _from_file(path: Path, name: str) -> ModuleType:
@@ -84,7 +83,7 @@ def _from_file(path: Path, name: str) -> ModuleType:
     try:
         module = _imported(path.stem, name)
     except ModuleNotFoundError as missing:
-        raise _failed(path.stem, name, missing) from missing
+        raise import_failed(path.stem, name, missing) from missing
     if _is_from(module, path):
         return module
     raise ConfigError(
@@ -117,27 +116,7 @@ def _imported(module_name: str, name: str) -> ModuleType:
         # A signal that is to end us is none of the module's doing.
         if isinstance(problem, SystemExit) and problem.code is Exit.TERMINATED:
             raise
-        raise _failed(module_name, name, problem) from problem
-
-
-def _failed(module_name: str, name: str, problem: BaseException) -> ConfigError:
-    return ConfigError(
-        f"importing {module_name} failed ({type(problem).__name__}: {problem})",
-        place=name,
-        hint=f"Run `python -c 'import {module_name}'` to see where.",
-    )
-
-
-def _attribute(module: ModuleType, path: str, name: str) -> Any:
-    found: Any = module
-    for word in path.split("."):
-        try:
-            found = getattr(found, word)
-        except AttributeError:
-            known = [one for one in vars(module) if not one.startswith("_")]
-            hint = did_you_mean(word, known) or _meant(module)
-            raise ConfigError(f"there is no {word} in {module.__name__}", place=name, hint=hint) from None
-    return found
+        raise import_failed(module_name, name, problem) from problem
 
 
 def _meant(module: ModuleType) -> str:

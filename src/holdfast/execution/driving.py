@@ -59,6 +59,33 @@ class Drives(Protocol):
         """Let nothing go on for whoever asked: nobody waits for it any more."""
 
 
+class _Talk:
+    """One asking on its way: what it needs next, and what came of that, an error included."""
+
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+        self._fault: BaseException | None = None
+        self.answer: Any = None
+        #: What the asking came to, once it needs nothing more.
+        self.result: Any = None
+
+    def need(self) -> Need | None:
+        """Tell how the last need was met, and answer the next one; None: it is over."""
+        (answer, self.answer), (fault, self._fault) = (self.answer, None), (self._fault, None)
+        try:
+            return self._asking.send(answer) if fault is None else self._asking.throw(fault)
+        except StopIteration as over:
+            self.result = over.value
+            return None
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, fault: BaseException | None, trace: object) -> bool:
+        self._fault = fault
+        return True
+
+
 class Driver:
     """Carries out what agents ask for, for one journal."""
 
@@ -77,33 +104,19 @@ class Driver:
 
     def drive(self, asking: Asking) -> Any:
         """Carry out in this thread, waiting for each need."""
-        answer: Any = None
-        fault: BaseException | None = None
-        while True:
-            try:
-                need = asking.send(answer) if fault is None else asking.throw(fault)
-            except StopIteration as over:
-                return over.value
-            answer, fault = None, None
-            try:
-                answer = self._met(need)
-            except BaseException as problem:
-                fault = problem
+        talk = _Talk(asking)
+        while (need := talk.need()) is not None:
+            with talk:
+                talk.answer = self._met(need)
+        return talk.result
 
     async def drive_async(self, asking: Asking) -> Any:
         """Carry out as `drive` does, on the loop."""
-        answer: Any = None
-        fault: BaseException | None = None
-        while True:
-            try:
-                need = asking.send(answer) if fault is None else asking.throw(fault)
-            except StopIteration as over:
-                return over.value
-            answer, fault = None, None
-            try:
-                answer = await self._met_async(need)
-            except BaseException as problem:
-                fault = problem
+        talk = _Talk(asking)
+        while (need := talk.need()) is not None:
+            with talk:
+                talk.answer = await self._met_async(need)
+        return talk.result
 
     def _met(self, need: Need) -> Any:
         if isinstance(need, Call):

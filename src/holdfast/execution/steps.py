@@ -246,7 +246,7 @@ class Steps:
             "agent_failed",
             step_id=context.step_id,
             agent=agent.name,
-            error=f"{type(fault).__name__}: {fault}",
+            error=_shown(fault),
             **more,
         )
 
