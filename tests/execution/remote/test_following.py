@@ -59,13 +59,20 @@ async def until_recorded(service: CheckpointService, kind: str = "APPROVAL_REQUE
 def test_a_question_of_a_worker_is_one_of_the_run_and_its_answer_gets_there(
     service: CheckpointService,
 ) -> None:
-    heard = []
-    options = RunOptions(poll_seconds=0.02, subscribers=(lambda kind, data: heard.append(kind),))
+    heard, waited_for = [], threading.Event()
+
+    def hear(kind: str, data: Any) -> None:
+        heard.append(kind)
+        if kind == "approval_requested":
+            waited_for.set()
+
+    options = RunOptions(poll_seconds=0.02, subscribers=(hear,))
 
     async def both() -> Any:
         workflow = one_agent(careful, Elsewhere())
         running = asyncio.ensure_future(workflow.run(service, "WF-1", options=options))
-        await until_recorded(service)
+        # Recorded is not enough: an answer that comes before anybody waits is taken without a word.
+        await asyncio.to_thread(waited_for.wait)
         answer(service)
         return await running
 
