@@ -6,31 +6,32 @@ PYTHON ?= python3
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 BIN := .venv/bin
+comma := ,
 READY := .venv/.ready
 CHECKED := src tests $(wildcard benchmarks) examples
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := test
-.PHONY: test lint counted uncounted format demo bench campaign power-cut clean
+.PHONY: test test-frameworks lint counted uncounted format demo bench campaign power-cut clean
 
-# Installs the package with an extra.
+# Installs the package with extras into an environment.
 define install
 	@if command -v uv >/dev/null; then \
-	  test -x $(BIN)/python || uv venv --quiet --python $(PYTHON) .venv; \
-	  uv pip install --quiet --python $(BIN)/python -e '.[$(1)]'; \
+	  test -x $(2)/bin/python || uv venv --quiet --python $(PYTHON) $(2); \
+	  uv pip install --quiet --python $(2)/bin/python -e '.[$(1)]'; \
 	else \
 	  $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'; \
-	  test -x $(BIN)/python || $(PYTHON) -m venv .venv; \
-	  $(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[$(1)]'; \
+	  test -x $(2)/bin/python || $(PYTHON) -m venv $(2); \
+	  $(2)/bin/python -m pip install -qq --disable-pip-version-check -e '.[$(1)]'; \
 	fi
 	@touch $@
 endef
 
 $(READY): pyproject.toml
-	$(call install,dev)
+	$(call install,dev,.venv)
 
 .venv/.campaign: $(READY)
-	$(call install,campaign)
+	$(call install,campaign,.venv)
 
 # Lint is done by one core; the other begins with the tests meanwhile.
 test: $(READY)  ## Everything a change must pass: lint, types, walls, tests, coverage, no unlisted skips.
@@ -54,6 +55,21 @@ lint: $(READY)
 format: $(READY)
 	$(BIN)/ruff check --quiet --fix .
 	$(BIN)/ruff format --quiet .
+
+# Frameworks pin what they need, and their pins conflict: each has its own environment and its own minutes.
+FRAMEWORKS := agent_framework burr crewai google_adk haystack llama_index openai_agents pydantic_ai
+test-frameworks: $(FRAMEWORKS:%=test-framework-%)
+
+.venvs/%/.ready: pyproject.toml
+	@mkdir -p .venvs
+	$(call install,$(subst _,-,$*)$(comma)framework-tests$(comma)sqlite,.venvs/$*)
+
+test-framework-%: .venvs/%/.ready
+	.venvs/$*/bin/mypy --no-error-summary src/holdfast/integrations/$*.py
+	timeout $(FRAMEWORK_SECONDS) .venvs/$*/bin/python -m pytest -q tests/integrations --framework=$* \
+	  --cov=holdfast.integrations.$* --cov-config=tests/integrations/coverage.ini --cov-report=term
+
+FRAMEWORK_SECONDS ?= 300
 
 demo: $(READY)
 	@$(BIN)/holdfast demo

@@ -52,6 +52,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run only the tests whose lines are worth counting, or only the others",
     )
     parser.addoption(
+        "--framework",
+        metavar="NAME",
+        help="run the tests of one framework, in an environment that has it (see tests/integrations)",
+    )
+    parser.addoption(
         "--campaign-minutes",
         type=float,
         metavar="N",
