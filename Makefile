@@ -60,6 +60,7 @@ format: $(READY)
 FRAMEWORKS := agent_framework burr crewai google_adk haystack llama_index openai_agents pydantic_ai
 test-frameworks: $(FRAMEWORKS:%=test-framework-%)
 
+.PRECIOUS: .venvs/%/.ready
 .venvs/%/.ready: pyproject.toml
 	@mkdir -p .venvs
 	$(call install,$(subst _,-,$*)$(comma)framework-tests$(comma)sqlite,.venvs/$*)

@@ -1,6 +1,6 @@
 """Run what is read from standard input, and kill the process right after a commit that is counted.
 
-`python -m tests.integrations.killed AFTER FOLDER`: after so many durable commits of any store, before
+`python -m tests.integrations.killed AFTER FOLDER`: after so many durable commits of a store of files or SQLite, before
 anybody is told of the last; 0 never kills.
 """
 
@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.adapters.filesystem.store import FilesystemStore
-from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.adapters.sqlite.store import SqliteStore
 
 
@@ -37,7 +36,7 @@ def main() -> None:
     os.chdir(folder)
     if after:
         left = [after]
-        for store in (FilesystemStore, PostgresStore, SqliteStore):
+        for store in (FilesystemStore, SqliteStore):
             store.commit = counted(store.commit, left)  # type: ignore[method-assign]
     exec(code, {"__name__": "__main__"})
 
