@@ -41,6 +41,8 @@ class CheckpointOptions(TypedDict, total=False):
     expected_sequence: int | None
     #: Fields of the state given, or dotted paths, of lists that only ever grow: saves comparing them.
     append_only: Iterable[str]
+    #: What the event that tells of the checkpoint says beside: found without reading any state.
+    note: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,8 @@ class CreateCheckpoint:
     force: bool = False
     expected_sequence: int | None = None
     append_only: frozenset[str] = frozenset()
+    #: Data of the event that tells of it.
+    note: Mapping[str, Any] | None = None
     #: Checkpoint that a fork starts from: `wf`, `seq` and `checksum`.
     forked_from: Mapping[str, Any] | None = None
     #: Version of the state's shape; None: that of the program.

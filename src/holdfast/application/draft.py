@@ -192,6 +192,7 @@ class Drafting:
             workflow_id=self._asked.workflow_id,
             agent=self._asked.agent_id,
             cp_seq=self._sequence,
+            data=self._asked.note or {},
         )
         return write_event(self._sealer, event, self._base.head.event_hash)
 

@@ -7,7 +7,7 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -35,7 +35,7 @@ from holdfast.application.recovery.resuming import Resumption
 from holdfast.application.recovery_files import LATEST_MAX
 from holdfast.application.redaction.redacting import LOGS
 from holdfast.application.resolve import resolve, uuid_of
-from holdfast.application.retain import PruneResult, plan_delete, plan_prune, secure
+from holdfast.application.retain import PruneResult, plan_delete, plan_keep, plan_prune, secure, write_whole
 from holdfast.application.sessions.working_sessions import WorkingSessions
 from holdfast.application.subjects import Subjects
 from holdfast.application.trailing import Trail
@@ -180,6 +180,22 @@ class Engine:
             return PruneResult(plan.removal.sequences, plan.freed_bytes, dry_run=dry_run)
         secure(self.kit, workflow_id, policy)
         return self.writer.remove(workflow_id, lambda: plan_prune(self.kit, workflow_id, policy))
+
+    def keep_only(self, workflow_id: str, keep: Collection[int]) -> PruneResult:
+        """Remove every checkpoint of a workflow but these, and what is needed for none of them.
+
+        Raises:
+            LegalHoldError: the workflow has to stay as it is.
+        """
+        with self.trail.refusals(workflow_id):
+            self.holds.check(workflow_id=check_workflow_id(workflow_id))
+        newest = next(
+            entry
+            for entry in self.kit.store.entries(workflow_id, newest_first=True)
+            if entry.sequence in keep
+        )
+        write_whole(self.kit, workflow_id, newest)
+        return self.writer.remove(workflow_id, lambda: plan_keep(self.kit, workflow_id, keep))
 
     def delete(self, name: CheckpointName) -> bool:
         """Remove one checkpoint; False if there is none."""

@@ -6,9 +6,11 @@ bytes; nothing is packed twice on a steady path.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from holdfast.domain.errors import InvalidStateError
 from holdfast.domain.msgpack import array_head, map_head, shape
 from holdfast.domain.tree import TAG
 from holdfast.ports import Packer
@@ -76,6 +78,28 @@ class ListNode:
 Node = bytes | ObjectNode | ListNode
 
 
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """Stands in a state for an object of which only some members are at hand.
+
+    What is neither said nor kept is not there any more. Only a workflow that has a state can be patched.
+    """
+
+    #: Members that are new or may have changed.
+    said: dict[str, Any]
+    #: Names of those that stay as the checkpoint before has them.
+    kept: Collection[str] = ()
+
+
+#: Stands for a value, of whatever kind, that stays as the checkpoint before has it.
+KEPT = Patch({})
+
+
+def without_patches(value: Any) -> Any:
+    """Answer what is said of a part of a state, for whoever looks for the place of a value in it."""
+    return {key: without_patches(item) for key, item in value.said.items()} if type(value) is Patch else value
+
+
 def plain_of(node: Node, packer: Packer) -> Any:
     """Decode a node."""
     if isinstance(node, bytes):
@@ -102,6 +126,23 @@ def value_at(node: Node, path: Sequence[str | int], packer: Packer) -> Any:
             value = value[inner]
         return value
     return plain_of(node, packer)
+
+
+def may_be_tagged(node: Node) -> bool:
+    """Tell whether a node may hold a tagged object anywhere."""
+    if isinstance(node, bytes):
+        return _TAG_HEAD in node
+    parts = node.children.values() if isinstance(node, ObjectNode) else node.chunks
+    return any(map(may_be_tagged, parts))
+
+
+def node_at(node: Node, path: Sequence[str]) -> tuple[Node, Sequence[str]]:
+    """Answer the smallest node around a value, and the rest of the path inside of that."""
+    for at, step in enumerate(path):
+        if not isinstance(node, ObjectNode):
+            return node, path[at:]
+        node = node.children[step]
+    return node, ()
 
 
 def items_of(node: ListNode, first: int, last: int, packer: Packer) -> list[Any]:
@@ -131,6 +172,8 @@ class NodeReader:
 
     def node(self, value: Any, base: Node | None, promise: Promise, level: int) -> Node:
         """Read a value in the shape of its base."""
+        if type(value) is Patch:
+            return self._patched(value, base, promise, level)
         if type(value) is dict and type(base) is ObjectNode:
             node = self._object(value.copy(), base, promise, level)
             if node is not None:
@@ -156,7 +199,7 @@ class NodeReader:
         for key, value in fields.items():
             old = known.get(key)
             # Most members are small leaves that did not change.
-            if type(old) is bytes and pack(value) == old:
+            if type(old) is bytes and type(value) is not Patch and pack(value) == old:
                 children[key] = old
                 continue
             if old is None and not _is_plain_key(key):
@@ -164,6 +207,32 @@ class NodeReader:
             children[key] = node = self.node(value, old, promises.get(key), level + 1)
             is_same = is_same and node is old
         return base if is_same and list(children) == list(known) else ObjectNode(children)
+
+    def _patched(self, patch: Patch, base: Node | None, promise: Promise, level: int) -> Node:
+        """Read what is said of an object, on top of the members that stay."""
+        if patch is KEPT and base is not None:
+            return base
+        if type(base) is bytes and shape(base) == "dict" and not is_tagged(base):
+            plain = self._unpack(base)
+            base = ObjectNode({key: self.plain_node(value, level + 1) for key, value in plain.items()})
+        if base is None and not patch.kept:
+            base = ObjectNode({})
+        if type(base) is not ObjectNode or not base.children.keys() >= set(patch.kept):
+            raise InvalidStateError("a part of a state is to stay as it was, and was not there")
+        known, kept = base.children, set(patch.kept)
+        order = [key for key in known if key in kept or key in patch.said]
+        order += [key for key in patch.said if key not in known]
+        if not all(map(_is_plain_key, patch.said)):
+            raise InvalidStateError("the names of what is patched must be plain text")
+        promises = promise if type(promise) is dict else _NO_PROMISES
+        return ObjectNode(
+            {
+                key: self.node(patch.said[key], known.get(key), promises.get(key), level + 1)
+                if key in patch.said
+                else known[key]
+                for key in order
+            }
+        )
 
     def _list(self, value: list[Any], base: ListNode, promise: Promise) -> Node:
         if promise is True:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +13,17 @@ from holdfast.application.commit_queue import OnDone, Ticket
 from holdfast.application.recovery.owners import is_dead, own_name
 from holdfast.application.requests import Requests
 from holdfast.application.resolve import living, resolve
+from holdfast.application.retain import PruneResult
+from holdfast.application.stored_state import StoredState
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.checkpoint import CheckpointType, has_ended
-from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError, CheckpointWriteError
+from holdfast.domain.errors import (
+    CheckpointError,
+    CheckpointNotFoundError,
+    CheckpointWriteError,
+    UnstorableValueError,
+    UnsupportedTypeError,
+)
 from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.record import Lease
@@ -80,6 +88,50 @@ class Recording:
         """Queue a checkpoint; the state is read before this returns."""
         command = self._engine.checkpoint_command(workflow_id, state, options)
         return self._engine.writer.create(command, on_done)
+
+    def state(self, workflow_id: str, sequence: int) -> StoredState:
+        """Answer the state of a checkpoint: as it is remembered, else read back and verified.
+
+        What is remembered is what was given, secrets included, which never reach the store.
+
+        Raises:
+            CheckpointNotFoundError: there is no such checkpoint.
+        """
+        engine = self._engine
+        with engine.writer.bases.slot(workflow_id) as slot:
+            base = slot.base
+        if base is not None and base.sound and base.snapshot and base.id and base.id.sequence == sequence:
+            facts: dict[str, int | str] = {"cp_seq": sequence, "checksum": base.id.checksum}
+            told = engine.trail.told(AuditType.STATE_RESTORED, workflow_id=workflow_id, facts=facts)
+            engine.trail.note(*told)
+            return StoredState(engine.kit, base.snapshot)
+        restored = engine.reader.restore(f"{workflow_id}@{sequence}", stacklevel=4)
+        return StoredState(engine.kit, restored.to_fields())
+
+    def newest_state(self, workflow_id: str) -> StoredState | None:
+        """Answer the newest state of a workflow; None if it has none."""
+        newest = next(living(self._engine.kit.store, workflow_id), None)
+        return None if newest is None else self.state(workflow_id, newest.sequence)
+
+    def keep_only(self, workflow_id: str, keep: Collection[int]) -> PruneResult:
+        """Remove every checkpoint of a workflow but these, and what is needed for none of them.
+
+        Raises:
+            LegalHoldError: the workflow has to stay as it is.
+        """
+        return self._engine.keep_only(workflow_id, keep)
+
+    def packs(self, value: Any) -> bool:
+        """Tell whether a value can be stored as it is."""
+        try:
+            self._engine.kit.packer.pack(value)
+        except (UnsupportedTypeError, UnstorableValueError):
+            return False
+        return True
+
+    def workflows(self) -> Iterator[str]:
+        """Answer the ids of all workflows, in no particular order."""
+        return self._engine.kit.store.workflows()
 
     def wait(self, ticket: Ticket) -> Any:
         """Answer a ticket's result once it is durable."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -55,6 +56,12 @@ def plan_delete(kit: Kit, workflow_id: str, sequence: int) -> Plan:
     return _everything(entries, keyframes, (sequence,))
 
 
+def plan_keep(kit: Kit, workflow_id: str, keep: Collection[int]) -> Plan:
+    """Work out what goes if just these checkpoints are kept."""
+    entries, keyframes = list(kit.store.entries(workflow_id)), kit.store.keyframes(workflow_id)
+    return _plan(entries, keyframes, set(keep))
+
+
 def plan_erasure(kit: Kit, workflow_id: str) -> Plan:
     """Work out what goes if nothing of a workflow may stay but its tombstones."""
     entries, keyframes = list(kit.store.entries(workflow_id)), kit.store.keyframes(workflow_id)
@@ -82,9 +89,13 @@ def secure(kit: Kit, workflow_id: str, policy: RetentionPolicy) -> None:
     first, newest = selection.keep[0], max(spared, default=selection.keep[-1])
     if any(first < keyframe.sequence <= newest for keyframe in keyframes):
         return
-    entry = next(entry for entry in entries if entry.sequence == newest)
+    write_whole(kit, workflow_id, next(entry for entry in entries if entry.sequence == newest))
+
+
+def write_whole(kit: Kit, workflow_id: str, entry: Entry) -> None:
+    """Write the keyframe of a checkpoint, so that nothing before it is needed."""
     restorer = Restorer(kit.store, kit.formats, kit.vault)
-    tree = restorer.whole(restorer.restore(workflow_id, newest))
+    tree = restorer.whole(restorer.restore(workflow_id, entry.sequence))
     write_keyframe(kit, caption_of(kit.store, workflow_id, entry), tree)
 
 

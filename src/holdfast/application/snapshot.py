@@ -19,6 +19,7 @@ from holdfast.application.nodes import (
     node_bytes,
     plain_of,
     value_at,
+    without_patches,
 )
 from holdfast.domain import delta
 from holdfast.domain.delta import Operation
@@ -73,7 +74,7 @@ def take(
         return Snapshot(NodeReader(packer).node(copy, root, _promises(append_only), 0))
     except (UnsupportedTypeError, UnstorableValueError):
         # A part knows only the path inside itself; packing the whole names the full one.
-        packer.pack(copy)
+        packer.pack({key: without_patches(value) for key, value in copy.items()})
         raise
 
 

@@ -63,6 +63,8 @@ class Writer:
     def create(self, command: CreateCheckpoint, on_done: OnDone | None = None) -> Ticket:
         """Queue a checkpoint of a state, or find that it is the last one again; the result is its id."""
         fields = command.fields
+        if command.note is not None:
+            command = replace(command, note=_plain(command.note, self._kit))
         with self._trail.refusals(command.workflow_id), self.bases.slot(command.workflow_id) as slot:
             self._check_names(
                 workflow_id=command.workflow_id,
@@ -336,7 +338,6 @@ class Writer:
 
 def _event(command: AppendEvent, head: Head, kit: Kit) -> Event:
     """Make the event that follows a head, its data plain."""
-    plain = kit.packer.unpack(kit.packer.pack(dict(command.data)))
     return Event(
         seq=head.event_seq + 1,
         timestamp=kit.clock.now(),
@@ -347,8 +348,14 @@ def _event(command: AppendEvent, head: Head, kit: Kit) -> Event:
         parent_id=command.parent_id,
         cp_seq=command.cp_seq,
         cost=_hidden(command.cost, kit),
-        data=plain if kit.redactor is None else kit.redactor.tree(plain),
+        data=_plain(command.data, kit),
     )
+
+
+def _plain(data: Mapping[str, Any], kit: Kit) -> Any:
+    """Turn what an event says into a plain tree without secrets."""
+    plain = kit.packer.unpack(kit.packer.pack(dict(data)))
+    return plain if kit.redactor is None else kit.redactor.tree(plain)
 
 
 def _raised(problem: CheckpointReadError) -> Base:

@@ -1,0 +1,228 @@
+"""Recording checkpoints and writes of LangGraph, and remembering the threads they are of."""
+
+from __future__ import annotations
+
+import copy
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
+from typing import Any, NamedTuple
+
+from holdfast.application.commands import AppendEvent, CheckpointOptions
+from holdfast.application.commit_queue import Ticket
+from holdfast.application.recording import Recording
+from holdfast.domain.checkpoint import CheckpointType
+from holdfast.domain.errors import (
+    CheckpointConflictError,
+    CheckpointWriteError,
+    LeaseHeldError,
+    LeaseLostError,
+)
+from holdfast.integrations.framework import framework
+from holdfast.integrations.langgraph_names import PREFIX, thread_of, workflow_of
+from holdfast.integrations.langgraph_states import checkpoint_in, draw
+from holdfast.integrations.langgraph_thread import NOTE, WRITES_EVENT, Put, Thread
+from holdfast.integrations.langgraph_values import Values
+
+with framework("langgraph-checkpoint", "4.3", "4.4", extra="langgraph"):
+    from langgraph.checkpoint.base import WRITES_IDX_MAP
+
+#: So many others may come in between before a write is given up.
+_ATTEMPTS = 50
+#: So many checkpoints of threads are remembered, the least recently used thread forgotten first.
+_REMEMBERED = 100_000
+_TYPES = {"input": CheckpointType.STAGE_START}
+
+
+class Place(NamedTuple):
+    """Where in a store of LangGraph: a thread, a namespace in it, and perhaps a checkpoint."""
+
+    thread_id: str
+    ns: str = ""
+    checkpoint_id: str | None = None
+
+
+class Recorder:
+    """Records what LangGraph says. Safe to use from several threads."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self._mutex = Lock()
+        self._threads: OrderedDict[str, Thread] = OrderedDict()
+
+    def thread(self, thread_id: str) -> Thread:
+        """Answer what is remembered of a thread."""
+        workflow_id = workflow_of(thread_id)
+        with self._mutex:
+            thread = self._threads.get(workflow_id)
+            if thread is None:
+                thread = self._threads[workflow_id] = Thread(self.recording, workflow_id)
+                self._make_room()
+            self._threads.move_to_end(workflow_id)
+            return thread
+
+    def thread_ids(self) -> list[str]:
+        """Name all threads."""
+        ours = (workflow for workflow in self.recording.workflows() if workflow.startswith(PREFIX))
+        return sorted(thread_of(workflow) or self._long_name(workflow) for workflow in ours)
+
+    def put(
+        self,
+        place: Place,
+        checkpoint: dict[str, Any],
+        metadata: dict[str, Any],
+        new_versions: Mapping[str, Any],
+        values: Values,
+        *,
+        is_exclusive: bool,
+    ) -> None:
+        """Record a checkpoint.
+
+        Args:
+            place: its thread and namespace, and the checkpoint that it follows.
+            is_exclusive: it follows the newest one, whichever that is.
+
+        Raises:
+            CheckpointConflictError: it does not, or its id was put before as something else.
+        """
+
+        def prepare(thread: Thread) -> Ticket | None:
+            known = thread.put(place.ns, checkpoint["id"])
+            if known is not None:
+                self._check_same(thread, known, place, checkpoint, values)
+                return None
+            if is_exclusive:
+                _check_newest(thread, place)
+            return self._queue_put(thread, place, checkpoint, metadata, new_versions, values)
+
+        self._record(place.thread_id, prepare)
+
+    def put_writes(
+        self, place: Place, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str, values: Values
+    ) -> None:
+        """Record writes of a task on top of a checkpoint."""
+        told: dict[str, Any] = {"id": place.checkpoint_id, "task": task_id}
+        told |= {"ns": place.ns} if place.ns else {}
+        told |= {"path": task_path} if task_path else {}
+        told |= {"replace": True} if all(channel in WRITES_IDX_MAP for channel, _ in writes) else {}
+        told["writes"] = [
+            [WRITES_IDX_MAP.get(channel, at), channel, *values.encode(value, channel)]
+            for at, (channel, value) in enumerate(writes)
+        ]
+
+        def prepare(thread: Thread) -> Ticket | None:
+            assert place.checkpoint_id is not None
+            put = thread.put(place.ns, place.checkpoint_id)
+            if put and "replace" not in told and all((task_id, w[0]) in put.writes for w in told["writes"]):
+                return None
+            ticket = self.recording.event(AppendEvent(thread.workflow_id, WRITES_EVENT, told))
+            thread.queued_writes(ticket, ticket.result.data)
+            return ticket
+
+        self._record(place.thread_id, prepare)
+
+    def _record(self, thread_id: str, prepare: Callable[[Thread], Ticket | None]) -> None:
+        """Prepare a commit until nobody else came in between, and wait for it."""
+        thread = self.thread(thread_id)
+        for attempt in range(_ATTEMPTS):
+            try:
+                with thread:
+                    if not thread.is_read or attempt:
+                        thread.refresh()
+                    ticket = prepare(thread)
+                if ticket is not None:
+                    self.recording.wait(ticket)
+                return
+            except CheckpointConflictError as conflict:
+                self._lost(thread)
+                is_final = isinstance(conflict, LeaseHeldError | LeaseLostError | SupersededError)
+                if is_final or attempt == _ATTEMPTS - 1:
+                    raise
+            except CheckpointWriteError:
+                self._lost(thread)
+                raise
+
+    def _lost(self, thread: Thread) -> None:
+        with thread:
+            thread.lost()
+
+    def _queue_put(
+        self,
+        thread: Thread,
+        place: Place,
+        checkpoint: dict[str, Any],
+        metadata: dict[str, Any],
+        new_versions: Mapping[str, Any],
+        values: Values,
+    ) -> Ticket:
+        standing = thread.standing()
+        before = standing.spaces.get(place.ns)
+        drawn = draw(
+            thread.workflow_id,
+            place.thread_id,
+            place.ns,
+            checkpoint,
+            metadata.get("step", 0),
+            standing,
+            values,
+            is_on_top=before is not None and before["id"] == place.checkpoint_id,
+            new_versions=new_versions,
+        )
+        told = _note(place, checkpoint, metadata)
+        options: CheckpointOptions = {
+            "note": {NOTE: told},
+            "force": True,
+            "expected_sequence": standing.sequence or None,
+            "type": _TYPES.get(metadata.get("source", ""), CheckpointType.STAGE_COMPLETE),
+        }
+        ticket = self.recording.checkpoint(thread.workflow_id, drawn.state, options)
+        thread.queued_put(ticket, copy.deepcopy(told), drawn.spaces)
+        return ticket
+
+    def _check_same(
+        self, thread: Thread, known: Put, place: Place, checkpoint: dict[str, Any], values: Values
+    ) -> None:
+        """Refuse to put something else under an id that was put."""
+        stored = self.recording.state(thread.workflow_id, known.sequence)
+        if known.parent == place.checkpoint_id and checkpoint_in(stored, place.ns, values) == checkpoint:
+            return
+        raise SupersededError(
+            "a checkpoint of this id was put before, and it is not the same",
+            place=f"{thread.workflow_id} {known.id}",
+            hint="History is not rewritten: put it under an id of its own.",
+        )
+
+    def _make_room(self) -> None:
+        remembered = sum(thread.size for thread in self._threads.values())
+        while remembered > _REMEMBERED and len(self._threads) > 1:
+            _, oldest = self._threads.popitem(last=False)
+            remembered -= oldest.size
+
+    def _long_name(self, workflow_id: str) -> str:
+        """Answer the name of a thread that is too long for a workflow's."""
+        state = self.recording.newest_state(workflow_id)
+        return str(state.at("metadata", "thread_id")) if state else workflow_id.removeprefix(PREFIX)
+
+
+class SupersededError(CheckpointConflictError):
+    """Another run of the thread was faster, or an id is taken: trying again would change nothing."""
+
+
+def _check_newest(thread: Thread, place: Place) -> None:
+    newest = thread.newest(place.ns)
+    if newest is not None and newest.id != place.checkpoint_id:
+        raise SupersededError(
+            f"the thread went on to {newest.id} since this run began",
+            place=thread.workflow_id,
+            hint="Run it again from the newest state, or from a chosen checkpoint to make a branch.",
+        )
+
+
+def _note(place: Place, checkpoint: Mapping[str, Any], metadata: dict[str, Any]) -> dict[str, Any]:
+    told: dict[str, Any] = {"id": checkpoint["id"]}
+    told |= {"ns": place.ns} if place.ns else {}
+    told |= {"parent": place.checkpoint_id} if place.checkpoint_id else {}
+    told["ts"] = checkpoint["ts"]
+    told["names"] = list(checkpoint["channel_values"])
+    told["metadata"] = metadata
+    return told

@@ -1,0 +1,159 @@
+"""A checkpoint of LangGraph as a workflow's state, and back.
+
+Channels of the root are the state's `context`; a list of messages that is called `messages` is its `messages`.
+Channels of a subgraph are in `stage_states`, by namespace, until the root goes on. What LangGraph keeps beside the
+channels is in `metadata`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.application.nodes import KEPT, Patch
+from holdfast.application.stored_state import StoredState
+from holdfast.domain.state import WorkflowState
+from holdfast.integrations.langgraph_thread import NOTE, Standing
+from holdfast.integrations.langgraph_values import Values, kinds_of
+
+ROOT = ""
+MESSAGES = "messages"
+#: Kept under names of their own; everything else of a checkpoint is kept as it is called.
+_NAMED = {"channel_versions": "versions", "versions_seen": "seen", "updated_channels": "updated"}
+_CALLED = {short: name for name, short in _NAMED.items()}
+#: What a space holds of ours.
+_OURS = frozenset({"kinds", "names"})
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A state to record, and what the spaces of it are from then on."""
+
+    state: WorkflowState
+    spaces: dict[str, dict[str, Any]]
+
+
+def draw(
+    workflow_id: str,
+    thread_id: str,
+    ns: str,
+    checkpoint: Mapping[str, Any],
+    step: int,
+    before: Standing,
+    values: Values,
+    *,
+    is_on_top: bool,
+    new_versions: Mapping[str, Any],
+) -> Drawn:
+    """Make the state that holds a checkpoint.
+
+    Args:
+        before: what the newest state holds.
+        is_on_top: the checkpoint follows the one that the newest state has of this namespace, so that
+            channels of the same version are the same.
+    """
+    known = before.spaces.get(ns) if is_on_top else None
+    said, kept, kinds = _channels(checkpoint, known, new_versions, values)
+    space = _space(checkpoint, kinds)
+    spaces = {**_staying(before, ns), ns: space}
+    others = [name for name in spaces if name != ns]
+    told: Any = Patch({NOTE: Patch({ns: space}, others)}, ("framework", "thread_id"))
+    if not before.sequence or not before.spaces:
+        told = {"framework": "langgraph", "thread_id": thread_id, NOTE: {ns: space}}
+    state = WorkflowState(workflow_id=workflow_id, current_step=max(step, 0), metadata=told)
+    if ns == ROOT:
+        _draw_root(state, said, kept, kinds, others)
+    else:
+        _draw_stage(state, ns, said, kept, before, others, is_known=known is not None)
+    return Drawn(state, spaces)
+
+
+def checkpoint_in(stored: StoredState, ns: str, values: Values) -> dict[str, Any]:
+    """Answer the checkpoint that a state holds of a namespace."""
+    space = stored.at("metadata", NOTE, ns)
+    kinds = space["kinds"]
+    data = dict((stored.at("context") if ns == ROOT else stored.at("stage_states", ns)) or {})
+    if ns == ROOT and kinds.get(MESSAGES) == "messages":
+        data[MESSAGES] = stored.at(MESSAGES)
+    channels = {name: values.decode(data[name], kinds.get(name)) for name in space["names"]}
+    fields = {_CALLED.get(key, key): value for key, value in space.items() if key not in _OURS}
+    return {**fields, "channel_values": channels}
+
+
+def _channels(
+    checkpoint: Mapping[str, Any],
+    known: Mapping[str, Any] | None,
+    new_versions: Mapping[str, Any],
+    values: Values,
+) -> tuple[dict[str, Any], list[str], dict[str, Any]]:
+    """Answer the channels that are said, those that stay, and how to read all of them."""
+    said: dict[str, Any] = {}
+    kept: list[str] = []
+    kinds: dict[str, Any] = {}
+    versions = checkpoint["channel_versions"]
+    for name, value in checkpoint["channel_values"].items():
+        if known is not None and name not in new_versions and _is_same(name, known, versions):
+            kept.append(name)
+            kinds[name] = known["kinds"].get(name)
+        else:
+            said[name], kinds[name] = values.encode(value, name)
+    return said, kept, kinds_of(kinds.items())
+
+
+def _is_same(name: str, known: Mapping[str, Any], versions: Mapping[str, Any]) -> bool:
+    return name in known["names"] and name in versions and known["versions"].get(name) == versions[name]
+
+
+def _space(checkpoint: Mapping[str, Any], kinds: dict[str, Any]) -> dict[str, Any]:
+    fields = {_NAMED.get(key, key): value for key, value in checkpoint.items() if key != "channel_values"}
+    fields["versions"] = dict(fields["versions"])
+    return {**fields, "names": list(checkpoint["channel_values"]), "kinds": kinds}
+
+
+def _staying(before: Standing, ns: str) -> dict[str, dict[str, Any]]:
+    """Answer the spaces that stay: when the root goes on, what subgraphs did for one step is done."""
+    if ns != ROOT:
+        return before.spaces
+    return {name: space for name, space in before.spaces.items() if ":" not in name}
+
+
+def _draw_root(
+    state: WorkflowState, said: dict[str, Any], kept: list[str], kinds: Mapping[str, Any], others: list[str]
+) -> None:
+    if kinds.get(MESSAGES) == "messages":
+        state.messages = said.pop(MESSAGES, KEPT)
+        kept = [name for name in kept if name != MESSAGES]
+    fields: dict[str, Any] = {"context": Patch(said, kept) if kept else said}
+    stages = [name for name in others if name != ROOT]
+    if stages:
+        fields["stage_states"] = Patch({}, stages)
+    _assign(state, fields)
+
+
+def _draw_stage(
+    state: WorkflowState,
+    ns: str,
+    said: dict[str, Any],
+    kept: list[str],
+    before: Standing,
+    others: list[str],
+    *,
+    is_known: bool,
+) -> None:
+    own: Any = Patch(said, kept) if is_known else said
+    fields: dict[str, Any] = {"stage_states": Patch({ns: own}, [name for name in others if name != ROOT])}
+    root = before.spaces.get(ROOT)
+    if root is not None:
+        is_list = root["kinds"].get(MESSAGES) == "messages"
+        if is_list:
+            state.messages = KEPT  # type: ignore[assignment]
+        if set(root["names"]) - ({MESSAGES} if is_list else set()):
+            fields["context"] = KEPT
+    _assign(state, fields)
+
+
+def _assign(state: WorkflowState, fields: Mapping[str, Any]) -> None:
+    """Give a state parts of which some are not at hand."""
+    for name, value in fields.items():
+        setattr(state, name, value)

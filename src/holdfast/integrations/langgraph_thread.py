@@ -1,0 +1,260 @@
+"""One thread of LangGraph as its journal tells it: what was put, with which writes, and what is gone.
+
+Listing, finding the newest and following parents read this and no state. Of a long journal only the end is
+read, until more is asked for.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.application.commit_queue import Ticket
+from holdfast.application.draft import CREATED_EVENT
+from holdfast.application.recording import Recording
+from holdfast.application.writer import PRUNED_EVENT
+from holdfast.domain.event import Event
+
+WRITES_EVENT = "LANGGRAPH_WRITES"
+#: What a checkpoint needs of others that are removed: the history of its delta channels.
+SEED_EVENT = "LANGGRAPH_SEED"
+NOTE = "langgraph"
+
+#: How much of the end of a journal is read at first.
+_FIRST_EVENTS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One pending write, its value as data."""
+
+    path: str
+    task: str
+    index: int
+    channel: str
+    value: Any
+    kind: Any
+
+    @property
+    def order(self) -> tuple[str, str, int]:
+        """Where it comes among the writes of a checkpoint."""
+        return self.path, self.task, self.index
+
+
+@dataclass(slots=True)
+class Put:
+    """One checkpoint, without its state."""
+
+    id: str
+    ns: str
+    parent: str | None
+    sequence: int
+    ts: str
+    metadata: dict[str, Any]
+    #: Channels that have a value in it.
+    names: frozenset[str]
+    writes: dict[tuple[str, int], Write] = field(default_factory=dict)
+    #: By channel, what came before it where the checkpoints before it are removed.
+    seed: dict[str, Any] | None = None
+    is_gone: bool = False
+
+    def add(self, writes: Iterable[Write], *, replace: bool) -> None:
+        """Take writes; those that are there already stay unless they are of the kind that is replaced."""
+        for write in writes:
+            key = write.task, write.index
+            if replace or key not in self.writes:
+                self.writes[key] = write
+
+    def ordered(self) -> list[Write]:
+        """Answer the writes in the order in which a run applies them."""
+        return sorted(self.writes.values(), key=lambda write: write.order)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the newest state of a thread holds: of each namespace the fields beside its channels."""
+
+    sequence: int = 0
+    spaces: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+class Thread:
+    """What is known of one thread. Enter it to read or to prepare, one at a time."""
+
+    def __init__(self, recording: Recording, workflow_id: str) -> None:
+        self.workflow_id = workflow_id
+        self.recording = recording
+        self._lock = threading.RLock()
+        self._forget()
+
+    def __enter__(self) -> Thread:
+        self._lock.acquire()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    @property
+    def size(self) -> int:
+        """Count what is remembered."""
+        return len(self._puts)
+
+    def _forget(self) -> None:
+        #: Events after this one are known, up to the head.
+        self._after = 0
+        self._head = 0
+        self.is_read = False
+        self._puts: dict[tuple[str, str], Put] = {}
+        self._newest: dict[str, Put] = {}
+        #: Writes that were told before the checkpoint they belong to.
+        self._early: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+        self._known = Standing()
+
+    # -- asking ------------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Take in what was recorded since, here or elsewhere."""
+        head = self.recording.event_seq(self.workflow_id)
+        if not self.is_read or head < self._head:
+            self._read(max(head - _FIRST_EVENTS, 0), head)
+        elif head > self._head:
+            events = self.recording.events(self.workflow_id, self._head)
+            if not events or events[0].seq != self._head + 1:
+                # What was in between is removed: nothing that is remembered can be relied on.
+                self._read(max(head - _FIRST_EVENTS, 0), head)
+                return
+            self._take(events)
+
+    def newest(self, ns: str) -> Put | None:
+        """Answer the newest checkpoint of a namespace."""
+        return self._found(lambda: self._newest.get(ns))
+
+    def put(self, ns: str, checkpoint_id: str) -> Put | None:
+        """Answer a checkpoint that is there."""
+        found = self.any_put(ns, checkpoint_id)
+        return None if found is None or found.is_gone else found
+
+    def any_put(self, ns: str, checkpoint_id: str) -> Put | None:
+        """Answer a checkpoint, whether it is still there or was removed."""
+        return self._found(lambda: self._puts.get((ns, checkpoint_id)))
+
+    def newest_first(self, ns: str | None, limit: int | None) -> list[Put]:
+        """Answer checkpoints of a namespace, or of all, by id; at least so many if there are as many."""
+        while True:
+            puts = [put for put in self._puts.values() if not put.is_gone and (ns is None or put.ns == ns)]
+            if self._after == 0 or (limit is not None and len(puts) >= limit):
+                return sorted(puts, key=lambda put: put.id, reverse=True)
+            self._reach_back()
+
+    def all_puts(self) -> list[Put]:
+        """Answer every checkpoint that is there, in the order in which they were put."""
+        return sorted(self.newest_first(None, None), key=lambda put: put.sequence)
+
+    def standing(self) -> Standing:
+        """Answer which channels the newest state holds, of which versions."""
+        last = max((put.sequence for put in self._puts.values()), default=0)
+        if self._known.sequence != last:
+            self._known = Standing()
+            if last and not any(put.is_gone for put in self._puts.values() if put.sequence == last):
+                told = self.recording.state(self.workflow_id, last).at("metadata", NOTE) or {}
+                self._known = Standing(last, {ns: dict(fields) for ns, fields in told.items()})
+        return self._known
+
+    # -- telling -----------------------------------------------------------------------------------
+
+    def queued_put(self, ticket: Ticket, told: Mapping[str, Any], spaces: dict[str, dict[str, Any]]) -> None:
+        """Take in a checkpoint that was queued here just now, as if it were read."""
+        if self._follows(ticket):
+            sequence = ticket.result.sequence
+            self._take_put(sequence, told)
+            self._known = Standing(sequence, spaces)
+
+    def queued_writes(self, ticket: Ticket, told: Mapping[str, Any]) -> None:
+        """Take in writes that were queued here just now, as if they were read."""
+        if self._follows(ticket):
+            self._take_writes(told)
+
+    def _follows(self, ticket: Ticket) -> bool:
+        """Move on to what was queued; if others came in between, everything is read again."""
+        seq = ticket.commit.events[-1].seq
+        self.is_read = self.is_read and seq == self._head + 1
+        self._head = seq
+        return self.is_read
+
+    def lost(self) -> None:
+        """Forget everything: what was taken in was not committed."""
+        self._forget()
+
+    def _found(self, look: Callable[[], Put | None]) -> Put | None:
+        found = look()
+        while found is None and self._after > 0:
+            self._reach_back()
+            found = look()
+        return found
+
+    def _reach_back(self) -> None:
+        """Read twice as much of the journal as before."""
+        self._read(max(self._after - (self._head - self._after) - _FIRST_EVENTS, 0), self._head)
+
+    def _read(self, after: int, head: int) -> None:
+        self._forget()
+        self._after, self._head, self.is_read = after, max(after, 0), True
+        self._take(self.recording.events(self.workflow_id, after) if head else [])
+        self._head = max(self._head, head)
+
+    def _take(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self._head = event.seq
+            if event.type == CREATED_EVENT and NOTE in event.data:
+                self._take_put(event.cp_seq or 0, event.data[NOTE])
+            elif event.type == WRITES_EVENT:
+                self._take_writes(event.data)
+            elif event.type == SEED_EVENT:
+                self._take_seed(event.data)
+            elif event.type == PRUNED_EVENT:
+                self._take_removal(event.data.get("sequences", ()))
+
+    def _take_put(self, sequence: int, told: Mapping[str, Any]) -> None:
+        put = Put(
+            id=told["id"],
+            ns=told.get("ns", ""),
+            parent=told.get("parent"),
+            sequence=sequence,
+            ts=told["ts"],
+            metadata=told["metadata"],
+            names=frozenset(told["names"]),
+        )
+        self._puts[put.ns, put.id] = put
+        for early in self._early.pop((put.ns, put.id), ()):
+            self._take_writes(early)
+        newest = self._newest.get(put.ns)
+        if newest is None or put.id > newest.id:
+            self._newest[put.ns] = put
+
+    def _take_writes(self, told: Mapping[str, Any]) -> None:
+        key = told.get("ns", ""), told["id"]
+        put = self._puts.get(key)
+        if put is None:
+            self._early.setdefault(key, []).append(told)
+            return
+        path, task = told.get("path", ""), told["task"]
+        writes = [Write(path, task, *write) for write in told["writes"]]
+        put.add(writes, replace=told.get("replace", False))
+
+    def _take_seed(self, told: Mapping[str, Any]) -> None:
+        put = self._puts.get((told.get("ns", ""), told["id"]))
+        if put is not None:
+            put.seed = told["history"]
+
+    def _take_removal(self, sequences: Iterable[int]) -> None:
+        gone = set(sequences)
+        for put in self._puts.values():
+            put.is_gone = put.is_gone or put.sequence in gone
+        for ns, newest in list(self._newest.items()):
+            if newest.is_gone:
+                left = [put for put in self._puts.values() if put.ns == ns and not put.is_gone]
+                self._newest.pop(ns)
+                if left:
+                    self._newest[ns] = max(left, key=lambda put: put.id)

@@ -1,0 +1,201 @@
+"""Values of channels as plain data and back, with what they were told apart from the data itself.
+
+A kind says how to read a value: None as it stands, `messages` and `message` as LangChain's, `typed` by
+LangGraph's serializer; those of an object, a list or a tuple say so for each member. Since kinds are kept
+beside the values, nothing in a value can pass for a mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import ormsgpack
+
+from holdfast.domain.errors import CheckpointSchemaError, UnsupportedTypeError
+from holdfast.integrations.framework import framework
+
+with framework("langgraph-checkpoint", "4.3", "4.4", extra="langgraph"):
+    from langchain_core import messages as lc
+    from langchain_core.messages import BaseMessage
+    from langgraph.checkpoint.serde.base import SerializerProtocol
+    from langgraph.checkpoint.serde.types import _DeltaSnapshot
+
+#: How to read a value; plain data itself.
+Kind = None | str | dict[str, Any]
+
+_CLASSES: tuple[type[BaseMessage], ...] = (
+    lc.AIMessage,
+    lc.AIMessageChunk,
+    lc.ChatMessage,
+    lc.ChatMessageChunk,
+    lc.FunctionMessage,
+    lc.FunctionMessageChunk,
+    lc.HumanMessage,
+    lc.HumanMessageChunk,
+    lc.RemoveMessage,
+    lc.SystemMessage,
+    lc.SystemMessageChunk,
+    lc.ToolMessage,
+    lc.ToolMessageChunk,
+)
+_MESSAGES = frozenset(_CLASSES)
+#: By what a message says it is; nothing else is ever made from what a store calls a message.
+_BY_TYPE = {cls.model_fields["type"].default: cls for cls in _CLASSES}
+_FIELDS = {cls: frozenset(cls.model_fields) for cls in _CLASSES}
+
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+#: The C encoder takes what is plain and nothing else.
+_PLAIN_ONLY = (
+    ormsgpack.OPT_PASSTHROUGH_BIG_INT
+    | ormsgpack.OPT_PASSTHROUGH_DATACLASS
+    | ormsgpack.OPT_PASSTHROUGH_DATETIME
+    | ormsgpack.OPT_PASSTHROUGH_ENUM
+    | ormsgpack.OPT_PASSTHROUGH_SUBCLASS
+    | ormsgpack.OPT_PASSTHROUGH_TUPLE
+    | ormsgpack.OPT_PASSTHROUGH_UUID
+)
+
+
+class Values:
+    """Translates values for one serializer."""
+
+    def __init__(self, serde: SerializerProtocol, packs: Callable[[Any], bool]) -> None:
+        self._serde = serde
+        #: Whether Holdfast stores a value as it is: plain data, what it knows, what the application registered.
+        self._packs = packs
+
+    def encode(self, value: Any, place: str) -> tuple[Any, Kind]:
+        """Answer a value as data, and how to read it.
+
+        Raises:
+            UnsupportedTypeError: it would not come back as what it is.
+        """
+        kind = type(value)
+        if kind in _SCALARS:
+            return value, None
+        if kind in _MESSAGES and (fields := _fields(value)) is not None and self._packs(fields):
+            return fields, "message"
+        if kind is list and value and type(value[0]) in _MESSAGES:
+            found = [_fields(item) if type(item) in _MESSAGES else None for item in value]
+            if None not in found and (_is_plain(found) or self._packs(found)):
+                return found, "messages"
+        if kind in (list, dict) and _is_plain(value):
+            return value, None
+        return self._opened(value, place)
+
+    def decode(self, value: Any, kind: Kind) -> Any:
+        """Answer the value that data were made from.
+
+        Raises:
+            CheckpointSchemaError: it cannot be made any more, and nothing else is answered in its place.
+        """
+        if kind is None:
+            return value
+        if kind == "messages":
+            return [_message(fields) for fields in value]
+        if kind == "message":
+            return _message(value)
+        if kind == "typed":
+            return self._typed(value)
+        assert isinstance(kind, dict)
+        return self._members(value, kind)
+
+    def _opened(self, value: Any, place: str) -> tuple[Any, Kind]:
+        """Encode a value member by member, or as a whole where it has none."""
+        if type(value) is dict and all(type(key) is str for key in value):
+            return self._dict(value, place)
+        if type(value) is list or type(value) is tuple:
+            items = [self.encode(item, f"{place}[{at}]") for at, item in enumerate(value)]
+            return [item for item, _ in items], {type(value).__name__: [kind for _, kind in items]}
+        if type(value) is _DeltaSnapshot:
+            inner, kind = self.encode(value.value, place)
+            return inner, {"snapshot": kind}
+        if not isinstance(value, BaseMessage) and self._packs(value):
+            return value, None
+        return self._dumped(value, place), "typed"
+
+    def _dict(self, value: dict[str, Any], place: str) -> tuple[Any, Kind]:
+        members = {key: self.encode(item, f"{place}.{key}") for key, item in value.items()}
+        kinds = {key: kind for key, (_, kind) in members.items() if kind is not None}
+        return {key: item for key, (item, _) in members.items()}, {"dict": kinds} if kinds else None
+
+    def _members(self, value: Any, kind: dict[str, Any]) -> Any:
+        if "dict" in kind:
+            kinds = kind["dict"]
+            return {key: self.decode(item, kinds.get(key)) for key, item in value.items()}
+        if "snapshot" in kind:
+            return _DeltaSnapshot(self.decode(value, kind["snapshot"]))
+        (name, kinds) = next(iter(kind.items()))
+        items = [self.decode(item, inner) for item, inner in zip(value, kinds, strict=True)]
+        return tuple(items) if name == "tuple" else items
+
+    def _dumped(self, value: Any, place: str) -> dict[str, Any]:
+        """Let LangGraph's serializer write a value, if it reads the same again."""
+        kind, data = self._serde.dumps_typed(value)
+        if kind != "pickle":
+            again = self._serde.loads_typed((kind, data))
+            if type(again) is type(value) and self._serde.dumps_typed(again) == (kind, data):
+                return {"type": kind, "data": data, "class": _name(value)}
+        raise UnsupportedTypeError(
+            f"values of type {_name(value)} would not come back as such",
+            place=place,
+            hint=f"Say so where the saver is opened: types=[{type(value).__name__}].",
+        )
+
+    def _typed(self, value: Any) -> Any:
+        again = self._serde.loads_typed((value["type"], value["data"]))
+        if _name(again) != value["class"]:
+            raise CheckpointSchemaError(
+                f"a stored {value['class']} came back as {_name(again)}",
+                hint="The class is gone, was changed, or is not allowed here: see docs/integrations/langgraph.md.",
+            )
+        return again
+
+
+def _fields(message: BaseMessage) -> dict[str, Any] | None:
+    """Answer what a message consists of, uncopied; None for one that has more than its class says."""
+    return None if message.__pydantic_extra__ else message.__dict__
+
+
+def _message(fields: Any) -> BaseMessage:
+    """Make a message of what was stored of one; what does not fit its class as it is today is validated."""
+    cls = _BY_TYPE.get(fields.get("type")) if type(fields) is dict else None
+    if cls is None:
+        raise CheckpointSchemaError("what is stored as a message is of no known type")
+    if fields.keys() != _FIELDS[cls]:
+        return _validated(cls, fields)
+    message = cls.__new__(cls)
+    # As pydantic does for what is known to be right: it was, when it was stored, and its bytes are verified.
+    object.__setattr__(message, "__dict__", fields)
+    object.__setattr__(message, "__pydantic_fields_set__", set(fields))
+    object.__setattr__(message, "__pydantic_extra__", None)
+    object.__setattr__(message, "__pydantic_private__", None)
+    return message
+
+
+def _validated(cls: type[BaseMessage], fields: dict[str, Any]) -> BaseMessage:
+    try:
+        return cls.model_validate(fields)
+    except ValueError as problem:
+        raise CheckpointSchemaError(
+            f"a stored {cls.__name__} does not fit its class any more ({problem})",
+            hint="Install the version of langchain-core that wrote it.",
+        ) from problem
+
+
+def _is_plain(value: Any) -> bool:
+    try:
+        ormsgpack.packb(value, None, _PLAIN_ONLY)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _name(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def kinds_of(pairs: Iterable[tuple[str, Kind]]) -> dict[str, Any]:
+    """Keep only the kinds that say something."""
+    return {name: kind for name, kind in pairs if kind is not None}
