@@ -39,19 +39,36 @@ def load_workflow(name: str, folder: str | Path | None = None) -> Workflow:
     """
     from holdfast.execution.workflow import Workflow
 
-    match = _NAME.fullmatch(name)
-    if match is None:
-        raise ConfigError("this does not name a workflow", place=name, hint=_EXAMPLE)
-    if match["file"]:
-        module = _from_file(Path(folder or Path.cwd()) / match["file"], name)
-    else:
-        module = _from_path(match["module"], str(folder or Path.cwd()), name)
-    found = attribute(module, match["path"], name, _meant(module))
+    module, path = _module_of(name, "workflow", folder)
+    found = attribute(module, path, name, _meant(module))
     if isinstance(found, Workflow):
         return found
     is_class = isinstance(found, type) and issubclass(found, Workflow)
     kind = "the class, not an object of it" if is_class else f"of type {type(found).__name__}, not Workflow"
-    raise ConfigError(f"{match['path']} is {kind}", place=name, hint=_meant(module))
+    raise ConfigError(f"{path} is {kind}", place=name, hint=_meant(module))
+
+
+def load_class(name: str) -> type:
+    """Import a module or a file and answer the class in it.
+
+    Raises:
+        ConfigError: the name is none, its module cannot be imported, or there is no such class in it.
+    """
+    module, path = _module_of(name, "class", None)
+    found = attribute(module, path, name, "")
+    if isinstance(found, type):
+        return found
+    raise ConfigError(f"{path} is of type {type(found).__name__}, not a class", place=name)
+
+
+def _module_of(name: str, kind: str, folder: str | Path | None) -> tuple[ModuleType, str]:
+    """Import what a name begins with; answer it and the rest."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise ConfigError(f"this does not name a {kind}", place=name, hint=_EXAMPLE)
+    if match["file"]:
+        return _from_file(Path(folder or Path.cwd()) / match["file"], name), match["path"]
+    return _from_path(match["module"], str(folder or Path.cwd()), name), match["path"]
 
 
 def _from_path(module_name: str, folder: str, name: str) -> ModuleType:

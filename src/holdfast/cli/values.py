@@ -53,10 +53,32 @@ def summary(plain: Any, width: int) -> str:
 
 
 def short_json(plain: Any, width: int) -> str:
-    """Write a value as JSON, cut where it becomes too long."""
+    """Write a value as JSON, a message as who says what, cut where it becomes too long."""
     from holdfast.domain import plainjson
 
+    said = _message(plain)
+    if said is not None:
+        return _shortened(said, width)
     return _shortened(plainjson.dumps(plain).decode(), width)
+
+
+def _message(plain: Any) -> str | None:
+    """Tell who says what; None if the value is no message as the frameworks write them."""
+    if type(plain) is not dict or "content" not in plain:
+        return None
+    who = plain.get("role") or plain.get("type")
+    if not isinstance(who, str):
+        return None
+    content, calls = plain["content"], plain.get("tool_calls")
+    parts = content if isinstance(content, list) else [content]
+    said = [
+        part.get("text", f"[{part.get('type', 'data')}]") if type(part) is dict else part for part in parts
+    ]
+    called = (
+        [call.get("name", "tool") for call in calls if type(call) is dict] if isinstance(calls, list) else []
+    )
+    text = " ".join([*(str(part) for part in said if part), *(f"-> {name}()" for name in called)])
+    return f"{who}: {text}"
 
 
 def _shortened(text: str, width: int) -> str:

@@ -1,7 +1,7 @@
 """LangGraph's checkpoints in any Holdfast store: one changed line in an agent that is there already.
 
-A thread is a workflow, `langgraph/` and its id; a checkpoint of LangGraph is one of Holdfast; a pending write is
-an event. `langgraph_states` tells where in a state the channels are.
+A thread is a workflow, `langgraph/` and its id; a checkpoint of LangGraph is one of Holdfast; a pending write
+is an event. `langgraph_states` tells where in a state the channels are.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ with framework("langgraph-checkpoint", "4.3", "4.4", extra="langgraph"):
     from langgraph.checkpoint.serde.base import SerializerProtocol
     from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-#: In a config: it was answered to whoever asked for the newest checkpoint, whatever that is. Whoever builds on it
+#: In a config: it was answered to whoever asked for the newest checkpoint, whatever that is. Who builds on it
 #: means the newest one still. LangGraph carries it along, and leaves it out of metadata.
 NEWEST = "__holdfast_newest"
 #: Only a run has such keys in its config.
 _RUN_PREFIX = "__pregel_"
 
 
-class HoldfastSaver(BaseCheckpointSaver[str]):
+class HoldfastSaver(BaseCheckpointSaver[Any]):
     """A checkpointer of LangGraph over an open service. Safe to use from several threads.
 
     Two runs of one thread that do not know of each other conflict: the later one gets CheckpointConflictError
@@ -122,7 +122,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
 
         The saver may be used while the answer is looped over.
         """
-        bound = _place(before).checkpoint_id if before else None
+        bound = before["configurable"].get("checkpoint_id") if before else None
         wanted = config["configurable"].get("checkpoint_id") if config else None
         is_bare = not (filter or bound or wanted)
 
@@ -176,8 +176,8 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         """Record a checkpoint durably.
 
         Raises:
-            CheckpointConflictError: the thread went on without this run, or the id was put before as something
-                else.
+            CheckpointConflictError: the thread went on without this run, or the id was put before as
+                something else.
             UnsupportedTypeError: a channel holds what would not come back as it is.
         """
         place, conf = _place(config), config["configurable"]
@@ -200,10 +200,12 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
             raise InvalidIdError("writes belong to a checkpoint, and none is named", place=place.thread_id)
         self._recorder.put_writes(place, writes, task_id, task_path, self._values())
 
-    def get_next_version(self, current: str | int | None, channel: None) -> str:
-        """Answer a version above the current one, which no other run comes to as well."""
-        number = 0 if current is None else int(str(current).partition(".")[0])
-        return f"{number + 1:032}.{random.random():016}"
+    def get_next_version(self, current: int | str | None, channel: None) -> int | str:
+        """Answer a version above the current one: a number, or what other savers wrote carried on."""
+        if isinstance(current, str):
+            number = int(current.partition(".")[0]) + 1
+            return f"{number:032}.{random.random():016}"
+        return (current or 0) + 1
 
     # -- keeping -----------------------------------------------------------------------------------
 
@@ -296,7 +298,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
 
     def _checkpoint(self, thread: Thread, put: Put) -> Checkpoint:
         stored = thread.recording.state(thread.workflow_id, put.sequence)
-        found: Any = checkpoint_in(stored, put.ns, self._values())
+        found: Any = checkpoint_in(stored, put, self._values())
         return found
 
     def _writes(self, put: Put) -> Any:

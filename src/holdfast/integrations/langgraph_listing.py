@@ -32,20 +32,20 @@ class Listed(CheckpointTuple):
     __slots__ = ()
 
     @property
-    def checkpoint(self) -> Any:  # type: ignore[override]
-        return tuple.__getitem__(self, 1)()
+    def checkpoint(self) -> Any:
+        return self[1]
 
     @property
-    def pending_writes(self) -> Any:  # type: ignore[override]
-        return tuple.__getitem__(self, 4)()
+    def pending_writes(self) -> Any:
+        return self[4]
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self[0], self.checkpoint, self[2], self[3], self.pending_writes))
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
-            return tuple(self)[key]
-        found = tuple.__getitem__(self, key)
+            return tuple(iter(self))[key]
+        found: Any = tuple.__getitem__(self, key)
         return found() if isinstance(found, Once) else found
 
     def __eq__(self, other: object) -> bool:

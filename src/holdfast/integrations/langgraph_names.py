@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 from urllib.parse import quote, unquote
 
 from holdfast.domain.errors import InvalidIdError
@@ -16,6 +17,7 @@ _HASH_CHARS = 32
 _KEPT_CHARS = 120
 
 
+@lru_cache(maxsize=4096)
 def workflow_of(thread_id: str) -> str:
     """Name the workflow of a thread; what is too long ends with a hash after a tilde.
 

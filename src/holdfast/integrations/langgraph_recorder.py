@@ -157,15 +157,17 @@ class Recorder:
     ) -> Ticket:
         standing = thread.standing()
         before = standing.spaces.get(place.ns)
+        is_on_top = before is not None and before["id"] == place.checkpoint_id
+        parent = thread.any_put(place.ns, before["id"]) if before is not None and is_on_top else None
         drawn = draw(
             thread.workflow_id,
             place.thread_id,
             place.ns,
             checkpoint,
-            metadata.get("step", 0),
             standing,
             values,
-            is_on_top=before is not None and before["id"] == place.checkpoint_id,
+            is_on_top=parent is not None,
+            names=parent.names if parent else (),
             new_versions=new_versions,
         )
         told = _note(place, checkpoint, metadata)
@@ -184,7 +186,7 @@ class Recorder:
     ) -> None:
         """Refuse to put something else under an id that was put."""
         stored = self.recording.state(thread.workflow_id, known.sequence)
-        if known.parent == place.checkpoint_id and checkpoint_in(stored, place.ns, values) == checkpoint:
+        if known.parent == place.checkpoint_id and checkpoint_in(stored, known, values) == checkpoint:
             return
         raise SupersededError(
             "a checkpoint of this id was put before, and it is not the same",

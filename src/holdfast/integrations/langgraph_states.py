@@ -1,20 +1,20 @@
 """A checkpoint of LangGraph as a workflow's state, and back.
 
-Channels of the root are the state's `context`; a list of messages that is called `messages` is its `messages`.
-Channels of a subgraph are in `stage_states`, by namespace, until the root goes on. What LangGraph keeps beside the
-channels is in `metadata`.
+Channels of the root are the state's `context`; a list of messages that is called `messages` is its
+`messages`. Channels of a subgraph are in `stage_states`, by namespace, until the root goes on. What LangGraph
+keeps beside the channels is in `metadata`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from holdfast.application.nodes import KEPT, Patch
 from holdfast.application.stored_state import StoredState
 from holdfast.domain.state import WorkflowState
-from holdfast.integrations.langgraph_thread import NOTE, Standing
+from holdfast.integrations.langgraph_thread import NOTE, Put, Standing
 from holdfast.integrations.langgraph_values import Values, kinds_of
 
 ROOT = ""
@@ -22,8 +22,8 @@ MESSAGES = "messages"
 #: Kept under names of their own; everything else of a checkpoint is kept as it is called.
 _NAMED = {"channel_versions": "versions", "versions_seen": "seen", "updated_channels": "updated"}
 _CALLED = {short: name for name, short in _NAMED.items()}
-#: What a space holds of ours.
-_OURS = frozenset({"kinds", "names"})
+#: Told by the event of a checkpoint, and not kept in its state again.
+_TOLD = frozenset({"channel_values", "ts"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,29 +39,30 @@ def draw(
     thread_id: str,
     ns: str,
     checkpoint: Mapping[str, Any],
-    step: int,
     before: Standing,
     values: Values,
     *,
     is_on_top: bool,
+    names: Collection[str],
     new_versions: Mapping[str, Any],
 ) -> Drawn:
     """Make the state that holds a checkpoint.
 
     Args:
         before: what the newest state holds.
+        names: channels that the checkpoint before has.
         is_on_top: the checkpoint follows the one that the newest state has of this namespace, so that
             channels of the same version are the same.
     """
     known = before.spaces.get(ns) if is_on_top else None
-    said, kept, kinds = _channels(checkpoint, known, new_versions, values)
+    said, kept, kinds = _channels(checkpoint, known, names, new_versions, values)
     space = _space(checkpoint, kinds)
     spaces = {**_staying(before, ns), ns: space}
     others = [name for name in spaces if name != ns]
     told: Any = Patch({NOTE: Patch({ns: space}, others)}, ("framework", "thread_id"))
     if not before.sequence or not before.spaces:
         told = {"framework": "langgraph", "thread_id": thread_id, NOTE: {ns: space}}
-    state = WorkflowState(workflow_id=workflow_id, current_step=max(step, 0), metadata=told)
+    state = WorkflowState(workflow_id=workflow_id, metadata=told)
     if ns == ROOT:
         _draw_root(state, said, kept, kinds, others)
     else:
@@ -69,21 +70,23 @@ def draw(
     return Drawn(state, spaces)
 
 
-def checkpoint_in(stored: StoredState, ns: str, values: Values) -> dict[str, Any]:
-    """Answer the checkpoint that a state holds of a namespace."""
+def checkpoint_in(stored: StoredState, put: Put, values: Values) -> dict[str, Any]:
+    """Answer a checkpoint from the state that holds it."""
+    ns = put.ns
     space = stored.at("metadata", NOTE, ns)
     kinds = space["kinds"]
     data = dict((stored.at("context") if ns == ROOT else stored.at("stage_states", ns)) or {})
     if ns == ROOT and kinds.get(MESSAGES) == "messages":
         data[MESSAGES] = stored.at(MESSAGES)
-    channels = {name: values.decode(data[name], kinds.get(name)) for name in space["names"]}
-    fields = {_CALLED.get(key, key): value for key, value in space.items() if key not in _OURS}
-    return {**fields, "channel_values": channels}
+    channels = {name: values.decode(data[name], kinds.get(name)) for name in put.names}
+    fields = {_CALLED.get(key, key): value for key, value in space.items() if key != "kinds"}
+    return {**fields, "ts": put.ts, "channel_values": channels}
 
 
 def _channels(
     checkpoint: Mapping[str, Any],
     known: Mapping[str, Any] | None,
+    names: Collection[str],
     new_versions: Mapping[str, Any],
     values: Values,
 ) -> tuple[dict[str, Any], list[str], dict[str, Any]]:
@@ -93,7 +96,8 @@ def _channels(
     kinds: dict[str, Any] = {}
     versions = checkpoint["channel_versions"]
     for name, value in checkpoint["channel_values"].items():
-        if known is not None and name not in new_versions and _is_same(name, known, versions):
+        is_told = known is None or name in new_versions or name not in names or name not in versions
+        if known is not None and not is_told and known["versions"].get(name) == versions[name]:
             kept.append(name)
             kinds[name] = known["kinds"].get(name)
         else:
@@ -101,14 +105,10 @@ def _channels(
     return said, kept, kinds_of(kinds.items())
 
 
-def _is_same(name: str, known: Mapping[str, Any], versions: Mapping[str, Any]) -> bool:
-    return name in known["names"] and name in versions and known["versions"].get(name) == versions[name]
-
-
 def _space(checkpoint: Mapping[str, Any], kinds: dict[str, Any]) -> dict[str, Any]:
-    fields = {_NAMED.get(key, key): value for key, value in checkpoint.items() if key != "channel_values"}
+    fields = {_NAMED.get(key, key): value for key, value in checkpoint.items() if key not in _TOLD}
     fields["versions"] = dict(fields["versions"])
-    return {**fields, "names": list(checkpoint["channel_values"]), "kinds": kinds}
+    return {**fields, "kinds": kinds}
 
 
 def _staying(before: Standing, ns: str) -> dict[str, dict[str, Any]]:
@@ -124,7 +124,8 @@ def _draw_root(
     if kinds.get(MESSAGES) == "messages":
         state.messages = said.pop(MESSAGES, KEPT)
         kept = [name for name in kept if name != MESSAGES]
-    fields: dict[str, Any] = {"context": Patch(said, kept) if kept else said}
+    # Also where it is empty: a field that comes and goes would move the others about.
+    fields: dict[str, Any] = {"context": Patch(said, kept)}
     stages = [name for name in others if name != ROOT]
     if stages:
         fields["stage_states"] = Patch({}, stages)
@@ -148,8 +149,7 @@ def _draw_stage(
         is_list = root["kinds"].get(MESSAGES) == "messages"
         if is_list:
             state.messages = KEPT  # type: ignore[assignment]
-        if set(root["names"]) - ({MESSAGES} if is_list else set()):
-            fields["context"] = KEPT
+        fields["context"] = KEPT
     _assign(state, fields)
 
 

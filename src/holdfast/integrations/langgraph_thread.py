@@ -54,7 +54,7 @@ class Put:
     ts: str
     metadata: dict[str, Any]
     #: Channels that have a value in it.
-    names: frozenset[str]
+    names: tuple[str, ...]
     writes: dict[tuple[str, int], Write] = field(default_factory=dict)
     #: By channel, what came before it where the checkpoints before it are removed.
     seed: dict[str, Any] | None = None
@@ -111,6 +111,8 @@ class Thread:
         #: Writes that were told before the checkpoint they belong to.
         self._early: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
         self._known = Standing()
+        #: The newest checkpoint that is there, by sequence; 0 if there is none.
+        self._last = 0
 
     # -- asking ------------------------------------------------------------------------------------
 
@@ -154,12 +156,11 @@ class Thread:
 
     def standing(self) -> Standing:
         """Answer which channels the newest state holds, of which versions."""
-        last = max((put.sequence for put in self._puts.values()), default=0)
-        if self._known.sequence != last:
-            self._known = Standing()
-            if last and not any(put.is_gone for put in self._puts.values() if put.sequence == last):
-                told = self.recording.state(self.workflow_id, last).at("metadata", NOTE) or {}
-                self._known = Standing(last, {ns: dict(fields) for ns, fields in told.items()})
+        if self._known.sequence != self._last:
+            told = None
+            if self._last:
+                told = self.recording.state(self.workflow_id, self._last).at("metadata", NOTE)
+            self._known = Standing(self._last, told or {})
         return self._known
 
     # -- telling -----------------------------------------------------------------------------------
@@ -168,6 +169,7 @@ class Thread:
         """Take in a checkpoint that was queued here just now, as if it were read."""
         if self._follows(ticket):
             sequence = ticket.result.sequence
+            self._last = sequence
             self._take_put(sequence, told)
             self._known = Standing(sequence, spaces)
 
@@ -207,8 +209,10 @@ class Thread:
     def _take(self, events: Iterable[Event]) -> None:
         for event in events:
             self._head = event.seq
-            if event.type == CREATED_EVENT and NOTE in event.data:
-                self._take_put(event.cp_seq or 0, event.data[NOTE])
+            if event.type == CREATED_EVENT:
+                self._last = event.cp_seq or 0
+                if NOTE in event.data:
+                    self._take_put(self._last, event.data[NOTE])
             elif event.type == WRITES_EVENT:
                 self._take_writes(event.data)
             elif event.type == SEED_EVENT:
@@ -224,7 +228,7 @@ class Thread:
             sequence=sequence,
             ts=told["ts"],
             metadata=told["metadata"],
-            names=frozenset(told["names"]),
+            names=tuple(told["names"]),
         )
         self._puts[put.ns, put.id] = put
         for early in self._early.pop((put.ns, put.id), ()):
@@ -250,6 +254,8 @@ class Thread:
 
     def _take_removal(self, sequences: Iterable[int]) -> None:
         gone = set(sequences)
+        if self._last in gone:
+            self._last = 0
         for put in self._puts.values():
             put.is_gone = put.is_gone or put.sequence in gone
         for ns, newest in list(self._newest.items()):

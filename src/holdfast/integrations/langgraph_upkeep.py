@@ -60,7 +60,7 @@ class Upkeep:
             puts = thread.all_puts()
         for put in puts:
             stored = self._recorder.recording.state(thread.workflow_id, put.sequence)
-            checkpoint = checkpoint_in(stored, put.ns, self._values)
+            checkpoint = checkpoint_in(stored, put, self._values)
             versions = checkpoint["channel_versions"]
             place = Place(target, put.ns, put.parent)
             self._recorder.put(place, checkpoint, put.metadata, versions, self._values, is_exclusive=False)
@@ -81,9 +81,9 @@ class Upkeep:
                 break
             at = self._parent(thread, at)
             self._take_writes(found, open_channels, at)
-            if has_value := open_channels & at.names:
+            if has_value := open_channels & set(at.names):
                 stored = thread.recording.state(thread.workflow_id, at.sequence)
-                values = checkpoint_in(stored, at.ns, self._values)["channel_values"]
+                values = checkpoint_in(stored, at, self._values)["channel_values"]
                 found = {
                     name: {**told, "seed": values[name]} if name in has_value else told
                     for name, told in found.items()

@@ -62,7 +62,7 @@ class Values:
 
     def __init__(self, serde: SerializerProtocol, packs: Callable[[Any], bool]) -> None:
         self._serde = serde
-        #: Whether Holdfast stores a value as it is: plain data, what it knows, what the application registered.
+        #: Whether Holdfast stores a value as it is: plain data, what it knows, what was registered with it.
         self._packs = packs
 
     def encode(self, value: Any, place: str) -> tuple[Any, Kind]:
@@ -132,23 +132,31 @@ class Values:
 
     def _dumped(self, value: Any, place: str) -> dict[str, Any]:
         """Let LangGraph's serializer write a value, if it reads the same again."""
-        kind, data = self._serde.dumps_typed(value)
-        if kind != "pickle":
-            again = self._serde.loads_typed((kind, data))
-            if type(again) is type(value) and self._serde.dumps_typed(again) == (kind, data):
-                return {"type": kind, "data": data, "class": _name(value)}
+        try:
+            kind, data = self._serde.dumps_typed(value)
+            is_same = kind != "pickle" and self._reads_as(value, kind, data)
+        except (TypeError, ValueError):
+            is_same = False
+        if is_same:
+            return {"type": kind, "data": data, "class": _name(value)}
         raise UnsupportedTypeError(
             f"values of type {_name(value)} would not come back as such",
             place=place,
             hint=f"Say so where the saver is opened: types=[{type(value).__name__}].",
         )
 
+    def _reads_as(self, value: Any, kind: str, data: bytes) -> bool:
+        again = self._serde.loads_typed((kind, data))
+        # Members that became something else write the same, and look different.
+        is_alike = type(again) is type(value) and repr(again) == repr(value)
+        return is_alike and self._serde.dumps_typed(again) == (kind, data)
+
     def _typed(self, value: Any) -> Any:
         again = self._serde.loads_typed((value["type"], value["data"]))
         if _name(again) != value["class"]:
             raise CheckpointSchemaError(
                 f"a stored {value['class']} came back as {_name(again)}",
-                hint="The class is gone, was changed, or is not allowed here: see docs/integrations/langgraph.md.",
+                hint="The class is gone, was changed, or is not allowed here: name it by types=[...].",
             )
         return again
 
