@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +31,8 @@ WHOLE = (
         for name in ("go_verifier", "independent_verifier", "secrecy", "stores_before")
     ),
 )
+MEMORY = Path("/dev/shm")
+MEMORY_BYTES_MIN = 2 * 1024**3
 ALLOWED_SKIPS = Path(__file__).with_name("allowed_skips.txt")
 
 # Fixtures and disks make the time of one example meaningless, so there is no deadline anywhere.
@@ -68,11 +72,24 @@ def pytest_configure(config: pytest.Config) -> None:
     is_campaign = bool(config.getoption("--campaign"))
     if is_campaign:
         os.environ[CAMPAIGN_VARIABLE] = "1"
+    else:
+        _stay_in_memory()
     if not config.getoption("--hypothesis-profile"):
         settings.load_profile("campaign" if is_campaign else "ci" if os.environ.get("CI") else "dev")
     config.pluginmanager.register(SkipGate(read_allowed(ALLOWED_SKIPS)), "skip_gate")
     if is_campaign and config.getoption("--campaign-minutes") is not None:
         _bound(config, config.getoption("--campaign-minutes"))
+
+
+def _stay_in_memory() -> None:
+    """Make temporary folders in memory where there is room, for all processes of the run.
+
+    Who is killed there loses nothing that a disk would keep, and waiting for disks takes minutes. TMPDIR
+    chooses another place; a campaign stays on the disk.
+    """
+    if "TMPDIR" in os.environ or not MEMORY.is_dir() or shutil.disk_usage(MEMORY).free < MEMORY_BYTES_MIN:
+        return
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 
 def _bound(config: pytest.Config, minutes: float) -> None:

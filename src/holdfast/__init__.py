@@ -41,7 +41,9 @@ if TYPE_CHECKING:
     from holdfast.domain.state import WorkflowState
     from holdfast.execution.approvals import Approval
     from holdfast.execution.context import Context
+    from holdfast.execution.durable import durable, step
     from holdfast.execution.effects import Found
+    from holdfast.execution.loop import loop
     from holdfast.execution.options import RunOptions
     from holdfast.execution.outcome import RunResult, RunStatus
     from holdfast.execution.plan import Retry
@@ -91,8 +93,11 @@ __all__ = [
     "WorkflowState",
     "__version__",
     "correlate",
+    "durable",
+    "loop",
     "open",
     "open_async",
+    "step",
 ]
 
 __version__ = "0.1.0"
@@ -130,7 +135,9 @@ _ROOMS = {
     "holdfast.domain.state": ("WorkflowState",),
     "holdfast.execution.approvals": ("Approval",),
     "holdfast.execution.context": ("Context",),
+    "holdfast.execution.durable": ("durable", "step"),
     "holdfast.execution.effects": ("Found",),
+    "holdfast.execution.loop": ("loop",),
     "holdfast.execution.options": ("RunOptions",),
     "holdfast.execution.outcome": ("RunResult", "RunStatus"),
     "holdfast.execution.plan": ("Retry",),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from holdfast.adapters.memory import MemoryStore
 from holdfast.application.service import CheckpointService
 from holdfast.testing import FixedClock, SequentialIds
@@ -37,4 +39,4 @@ class MemoryBench:
         service.close()
 
 
-TestServiceOnMemory = make_machine(MemoryBench).TestCase
+TestServiceOnMemory = pytest.mark.sweep(make_machine(MemoryBench).TestCase)

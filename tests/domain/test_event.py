@@ -77,6 +77,7 @@ def test_an_event_survives_the_round_trip(event, previous_hash):
     assert decode_event(record.data, None) == expected
 
 
+@pytest.mark.sweep
 @given(EVENTS, st.data())
 def test_any_flipped_byte_is_found(event, data):
     line = encode_event(event, GENESIS).data
@@ -86,6 +87,7 @@ def test_any_flipped_byte_is_found(event, data):
         decode_event(line[:place] + bytes([flipped]) + line[place + 1 :], GENESIS)
 
 
+@pytest.mark.sweep
 @given(EVENTS, st.data())
 def test_a_torn_line_is_found(event, data):
     line = encode_event(event, GENESIS).data

@@ -305,6 +305,7 @@ def flips(data: bytes, *, everything: bool):
 SMALL = make_log(5, (2, 5))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("index", range(5))
 def test_every_bit_flipped_in_an_entry_is_found_at_that_entry(index, campaign):
     for _, line in flips(SMALL.lines[index], everything=campaign):

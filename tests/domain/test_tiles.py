@@ -163,6 +163,7 @@ def test_a_tree_of_three_levels_of_tiles_has_the_right_root(size):
     assert sorted(folder.files) == sorted(tile.path for tile in tiles_of(size))
 
 
+@pytest.mark.sweep
 @given(SIZES.filter(bool), st.data())
 def test_a_proof_out_of_tiles_holds_and_reads_few_of_them(size, data):
     folder, root = stored(size), root_of(LEAVES[:size])

@@ -74,6 +74,7 @@ def test_the_log_itself_must_have_signed():
         verify_tlog_proof(replace(proof_for(3), checkpoint=head), LOG.lines[3], [stranger.key], verify)
 
 
+@pytest.mark.sweep
 def test_every_bit_of_a_proof_matters():
     proof = replace(proof_for(2, 5), checkpoint=signed_head(5, LOG.pin(0).root, witnessed=False))
     whole = proof.encode()

@@ -34,6 +34,7 @@ def test_a_trail_without_entries_is_sound_and_empty():
     assert check([]).is_sound
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("index", range(6))
 def test_every_bit_that_is_flipped_is_found_at_its_entry(index):
     line = LINES[index]

@@ -74,6 +74,7 @@ def test_a_plain_line_takes_the_short_way(entry: AuditEntry) -> None:
         assert (read_usual(line) is not None) >= (is_plain and is_small and is_bare)
 
 
+@pytest.mark.sweep
 @given(entries(plain_names), st.data())
 def test_a_changed_line_is_never_read_otherwise(entry: AuditEntry, data: st.DataObject) -> None:
     line = lines_of(entry)[-1]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import holdfast
-from holdfast import CheckpointService, RunOptions, RunResult, Workflow
+from holdfast import CheckpointService, RunOptions, RunResult, Workflow, WorkflowState
 
 Told = list[tuple[str, Mapping[str, Any]]]
 
@@ -39,6 +40,12 @@ def types(service: CheckpointService, workflow_id: str = "WF-1") -> list[str]:
     return [event.type for event in service.events(workflow_id)]
 
 
+def latest(service: CheckpointService, workflow_id: str = "WF-1") -> WorkflowState:
+    state = service.load_latest(workflow_id)
+    assert state is not None
+    return state
+
+
 def kinds(service: CheckpointService, workflow_id: str = "WF-1") -> list[str]:
     """Types of the checkpoints, oldest first."""
     return [str(meta.type) for meta in reversed(service.list_checkpoints(workflow_id))]
@@ -55,3 +62,10 @@ def gathered(*works: Any) -> list[Any]:
         return list(await asyncio.gather(*works, return_exceptions=True))
 
     return asyncio.run(all_of_them())
+
+
+def damage(place: Path) -> None:
+    """Damage each checkpoint of a store of files on disk."""
+    for path in (place / "checkpoints").rglob("*"):
+        if path.suffix in (".json", ".jsonl"):
+            path.write_bytes(path.read_bytes().replace(b"sha256:", b"sha256:0"))

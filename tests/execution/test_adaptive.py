@@ -204,6 +204,7 @@ def test_the_same_seed_loses_the_same():
     assert lost_seconds(SCENARIOS[1], Adaptive(), 7) == lost_seconds(SCENARIOS[1], Adaptive(), 7)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", FIXED)
 def test_learnt_intervals_lose_less_over_all_scenarios_than_a_fixed_one(name):
     assert lost(Adaptive, SCENARIOS) < lost(FIXED[name], SCENARIOS)
@@ -220,6 +221,7 @@ def test_without_hearing_of_failures_they_lose_more_than_a_fixed_one_where_failu
     assert lost(Deaf, FAILURE_SCENARIOS) > best_fixed(FAILURE_SCENARIOS)
 
 
+@pytest.mark.sweep
 def test_without_hearing_of_costs_they_lose_more_than_a_fixed_one_where_costs_differ():
     assert lost(Careless, COST_SCENARIOS) > best_fixed(COST_SCENARIOS)
 

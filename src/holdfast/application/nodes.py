@@ -215,7 +215,7 @@ class NodeReader:
         if type(base) is bytes and shape(base) == "dict" and not is_tagged(base):
             plain = self._unpack(base)
             base = ObjectNode({key: self.plain_node(value, level + 1) for key, value in plain.items()})
-        if base is None and not patch.kept:
+        if base is None and patch is not KEPT and not patch.kept:
             base = ObjectNode({})
         if type(base) is not ObjectNode or not base.children.keys() >= set(patch.kept):
             raise InvalidStateError("a part of a state is to stay as it was, and was not there")

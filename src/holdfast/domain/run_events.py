@@ -52,6 +52,9 @@ def complete_agent(fields: Fields, event: Event) -> dict[str, Any]:
         "ended_at": timestamp_text(event.timestamp),
         "duration_seconds": data.get("duration_seconds"),
     }
+    if "given" in data:
+        # Tells the calls of a durable function's steps apart.
+        task["given"] = data["given"]
     state = {
         **fields,
         "tasks": [*fields.get("tasks", ()), task],

@@ -134,11 +134,11 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
             )
 
         found = [
-            (
+            [
                 (put, thread_id)
                 for put in self._puts(thread_id, config, limit if is_bare else None)
                 if fits(put)
-            )
+            ]
             for thread_id in self._thread_ids(config)
         ]
         ordered = merge(*found, key=lambda pair: pair[0].id, reverse=True)

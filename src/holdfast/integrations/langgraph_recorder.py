@@ -177,9 +177,16 @@ class Recorder:
             "expected_sequence": standing.sequence or None,
             "type": _TYPES.get(metadata.get("source", ""), CheckpointType.STAGE_COMPLETE),
         }
+        if not place.ns and place.checkpoint_id and parent is None:
+            # A branch: what it continues is not the one before.
+            options |= self._continued(thread, place)
         ticket = self.recording.checkpoint(thread.workflow_id, drawn.state, options)
         thread.queued_put(ticket, copy.deepcopy(told), drawn.spaces)
         return ticket
+
+    def _continued(self, thread: Thread, place: Place) -> CheckpointOptions:
+        known = thread.put(place.ns, place.checkpoint_id or "")
+        return {"parent_checkpoint_id": f"{thread.workflow_id}@{known.sequence}"} if known else {}
 
     def _check_same(
         self, thread: Thread, known: Put, place: Place, checkpoint: dict[str, Any], values: Values
