@@ -32,13 +32,14 @@ def counted(commit: Callable[..., Any], left: list[int]) -> Callable[..., Any]:
 def main() -> None:
     """Run the program."""
     after, folder = int(sys.argv[1]), sys.argv[2]
-    code = compile(sys.stdin.read(), "sample", "exec")
+    code = compile(sys.stdin.read(), "sample", "exec", dont_inherit=True)
     os.chdir(folder)
     if after:
         left = [after]
         for store in (FilesystemStore, SqliteStore):
             store.commit = counted(store.commit, left)  # type: ignore[method-assign]
-    exec(code, {"__name__": "__main__"})
+    # Where classes look for the names in their annotations.
+    exec(code, sys.modules["__main__"].__dict__)
 
 
 if __name__ == "__main__":
