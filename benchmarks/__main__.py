@@ -13,6 +13,7 @@ from benchmarks import (
     commits,
     encryption,
     execution,
+    langgraph_savers,
     recovery,
     redaction,
     restores,
@@ -35,6 +36,7 @@ PARTS = {
     "recovery": recovery,
     "checkpoint_interval": checkpoint_interval,
     "execution": execution,
+    "langgraph": langgraph_savers,
 }
 
 
