@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 
 from tests.campaign import Campaign, Chronicle, Ledger, Part, all_parts, fingerprint, order_of
 from tests.skip_gate import SkipGate, read_allowed
@@ -26,6 +26,7 @@ CAMPAIGN_VARIABLE = "HOLDFAST_CAMPAIGN"
 WHOLE = (
     *(f"tests/{room}/" for room in ("compliance", "crash", "faults", "power", "process", "recovery")),
     *(f"tests/test_{name}.py" for name in ("campaign", "config_effects", "docs", "encryption", "schemas")),
+    *(f"tests/integrations/test_langgraph_{name}.py" for name in ("conformance", "killed", "page")),
     *(
         f"tests/test_{name}.py"
         for name in ("go_verifier", "independent_verifier", "secrecy", "stores_before")
@@ -110,7 +111,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     is_whole = str(collection_path.relative_to(config.rootpath)).startswith(WHOLE)
     if part == "counted":
         return is_whole or None
-    return None if is_whole or "mark.sweep" in collection_path.read_text("utf-8") else True
+    if is_whole:
+        return None
+    text = collection_path.read_text("utf-8")
+    return None if "mark.sweep" in text or "hypothesis" in text else True
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -139,8 +143,11 @@ def _deselect(config: pytest.Config, items: list[pytest.Item], is_out: Callable[
 
 
 def _is_counted(item: pytest.Item) -> bool:
-    """Tell whether a test is worth counting lines for: one of a module, and not of very many cases."""
-    if item.get_closest_marker("sweep"):
+    """Tell whether a test is worth counting lines for: one of a module, and not of very many cases.
+
+    Counting slows Hypothesis itself down too, though nobody asks which of its lines were reached.
+    """
+    if item.get_closest_marker("sweep") or is_hypothesis_test(getattr(item, "function", None)):
         return False
     return not item.nodeid.startswith(WHOLE)
 

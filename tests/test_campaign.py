@@ -57,6 +57,9 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     monkeypatch.delenv("HOLDFAST_CAMPAIGN", raising=False)
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent.parent))
+    # Of all that is installed, only what the conftest needs: whatever else there is takes as long to load.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_PLUGINS", "_hypothesis_pytestplugin,xdist.plugin")
     pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text(encoding="utf-8"))
     pytester.makefile(".txt", allowed_skips="")
     pytester.makeini("[pytest]\nmarkers = campaign")

@@ -77,7 +77,6 @@ def test_an_event_survives_the_round_trip(event, previous_hash):
     assert decode_event(record.data, None) == expected
 
 
-@pytest.mark.sweep
 @given(EVENTS, st.data())
 def test_any_flipped_byte_is_found(event, data):
     line = encode_event(event, GENESIS).data
@@ -87,7 +86,6 @@ def test_any_flipped_byte_is_found(event, data):
         decode_event(line[:place] + bytes([flipped]) + line[place + 1 :], GENESIS)
 
 
-@pytest.mark.sweep
 @given(EVENTS, st.data())
 def test_a_torn_line_is_found(event, data):
     line = encode_event(event, GENESIS).data
@@ -96,7 +94,6 @@ def test_a_torn_line_is_found(event, data):
         decode_event(line[:length], GENESIS)
 
 
-@pytest.mark.sweep
 @given(st.lists(EVENTS, min_size=2, max_size=6), st.data())
 def test_a_missing_or_exchanged_event_breaks_the_chain(events, data):
     lines, previous = [], GENESIS

@@ -100,7 +100,6 @@ def test_a_placeholder_anywhere_is_seen_in_the_tree_and_in_its_json(before: byte
         assert redacted_paths(tree)
 
 
-@pytest.mark.sweep
 @given(
     st.recursive(
         st.text() | st.binary() | st.integers(),

@@ -117,14 +117,12 @@ def test_folding_while_it_happens_is_what_recovery_replays(events: list[Event]) 
     assert recovered.fields == live
 
 
-@pytest.mark.sweep
 @given(journals, st.integers(0, 25))
 def test_it_does_not_matter_where_a_checkpoint_was_made(events: list[Event], cut: int) -> None:
     checkpoint = one_by_one({}, events[:cut])
     assert replay(checkpoint, events[cut:], ALL).fields == one_by_one({}, events)
 
 
-@pytest.mark.sweep
 @given(journals)
 def test_a_state_that_was_handed_out_never_changes(events: list[Event]) -> None:
     fields: dict[str, Any] = {}

@@ -137,7 +137,6 @@ def test_any_text_is_a_path_or_a_told_error(text):
         assert parse_tile_path(text).path == text
 
 
-@pytest.mark.sweep
 @given(st.lists(SIZES.filter(lambda size: size < 4000), min_size=1, max_size=5))
 @example([255, 256, 257, 1024])
 def test_a_tree_that_grows_writes_exactly_the_tiles_that_changed(sizes):
@@ -163,7 +162,6 @@ def test_a_tree_of_three_levels_of_tiles_has_the_right_root(size):
     assert sorted(folder.files) == sorted(tile.path for tile in tiles_of(size))
 
 
-@pytest.mark.sweep
 @given(SIZES.filter(bool), st.data())
 def test_a_proof_out_of_tiles_holds_and_reads_few_of_them(size, data):
     folder, root = stored(size), root_of(LEAVES[:size])

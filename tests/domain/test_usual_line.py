@@ -63,7 +63,6 @@ def test_what_is_written_is_read_alike(entry: AuditEntry) -> None:
         assert trail.read_fields(line) == exactly(line)
 
 
-@pytest.mark.sweep
 @given(entries(plain_names).filter(lambda entry: entry.type == "NOTED"))
 def test_a_plain_line_takes_the_short_way(entry: AuditEntry) -> None:
     is_plain = all(type(fact) is not str or fact.isascii() for fact in entry.facts.values())
@@ -74,7 +73,6 @@ def test_a_plain_line_takes_the_short_way(entry: AuditEntry) -> None:
         assert (read_usual(line) is not None) >= (is_plain and is_small and is_bare)
 
 
-@pytest.mark.sweep
 @given(entries(plain_names), st.data())
 def test_a_changed_line_is_never_read_otherwise(entry: AuditEntry, data: st.DataObject) -> None:
     line = lines_of(entry)[-1]

@@ -54,7 +54,7 @@ def test_only_the_threads_that_are_named_come(target: HoldfastSaver):
 
 @pytest.mark.parametrize("field", ["checkpoint", "metadata", "pending_writes"])
 def test_what_comes_back_otherwise_is_refused(
-    target: HoldfastSaver, monkeypatch: pytest.MonkeyPatch, part: str
+    target: HoldfastSaver, monkeypatch: pytest.MonkeyPatch, field: str
 ):
     honest = target.get_tuple
 

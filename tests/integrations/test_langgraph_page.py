@@ -26,7 +26,7 @@ def test_the_sample_prints_what_the_page_says(tmp_path: Path):
 
 def test_killed_after_any_commit_it_goes_on_and_repeats_nothing_committed(tmp_path: Path, campaign: bool):
     code = sample("langgraph")
-    for after in itertools.count(1) if campaign else (2, 7, 9, 14):
+    for after in itertools.count(1) if campaign else (2, 9):
         folder = tmp_path / str(after)
         folder.mkdir()
         first = run_sample(code, folder, kill_after=after)
@@ -43,10 +43,7 @@ def test_killed_after_any_commit_it_goes_on_and_repeats_nothing_committed(tmp_pa
         assert sum(runs.values()) <= 3
 
 
-def test_without_a_store_that_lasts_it_would_begin_again(tmp_path: Path):
+def test_without_a_store_that_lasts_it_begins_again(tmp_path: Path):
+    """The control: what the other tests see is the store's doing."""
     forgetful = sample("langgraph").replace("file:agents", "memory:")
-    first, again = run_sample(forgetful, tmp_path), run_sample(forgetful, tmp_path)
-    assert first.lines == again.lines == printed()
-    kept = sample("langgraph")
-    run_sample(kept, tmp_path)
-    assert run_sample(kept, tmp_path).lines == printed()[2:]
+    assert [run_sample(forgetful, tmp_path).lines for _ in range(2)] == [printed()] * 2

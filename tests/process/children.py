@@ -170,7 +170,7 @@ def verify(root: str, told: Acknowledged, *, journal_bytes: int, label: str) -> 
         found += check_store(store, told)
         # Opening wipes out what a killed writer had erased: no need to settle first.
         marks = telling.erased_marks(store)
-        found += [f"{mark!r} was erased and is still there" for mark in marks if is_in_files(root, mark)]
+        found += [f"{mark!r} was erased and is still there" for mark in left_of(root, marks)]
         store.settle()
         found += check_store(store, told)
         store.close()
@@ -180,8 +180,10 @@ def verify(root: str, told: Acknowledged, *, journal_bytes: int, label: str) -> 
     return [f"{label}: {text}" for text in found]
 
 
-def is_in_files(root: str, mark: bytes) -> bool:
-    return any(mark in path.read_bytes() for path in Path(root).rglob("*") if path.is_file())
+def left_of(root: str, marks: list[bytes]) -> list[bytes]:
+    """Answer which of the marks are in any file."""
+    files = [path.read_bytes() for path in Path(root).rglob("*") if path.is_file()] if marks else []
+    return [mark for mark in marks if any(mark in data for data in files)]
 
 
 def leftovers(root: str) -> list[str]:

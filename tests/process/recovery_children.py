@@ -103,12 +103,17 @@ def child(
     recover(place, workflow_id)
 
 
-def kill_each_write(kind: str, folder: str, *, stride: int, lies: bool = False) -> dict[str, Any]:
-    """Kill a recovery at each of its writes, before and after, and look at what is left each time."""
+def kill_each_write(
+    kind: str, folder: str, *, stride: int, lies: bool = False, sought: str | None = None
+) -> dict[str, Any]:
+    """Kill a recovery at each of its writes, before and after, and look at what is left each time.
+
+    It ends with the first violation of the sort that is sought.
+    """
     place = Place(kind, Path(folder))
     kills, violations, number = 0, list[str](), 1
     is_over = False
-    while not is_over:
+    while not is_over and not (sought and any(sought in violation for violation in violations)):
         for after in (False, True):
             workflow_id = f"W-{number}-{int(after)}"
             prepare(place, workflow_id)

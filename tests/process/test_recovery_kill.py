@@ -24,8 +24,8 @@ def test_a_recovery_is_killed_at_each_of_its_writes_and_recovers(
 
 def test_the_harness_notices_a_recovery_that_says_it_is_done_when_it_begins(fast_folder: Path) -> None:
     """The negative control."""
-    result = run(
-        "recovery_children", "kill_each_write", kind="file", folder=str(fast_folder), stride=1, lies=True
-    )
+    sought = "whose work was not done"
+    given = {"kind": "file", "folder": str(fast_folder), "stride": 1}
+    result = run("recovery_children", "kill_each_write", lies=True, sought=sought, **given)
     keep("recovery", "control: completed before its handler ran", {"found": len(result["violations"])}, [])
-    assert any("whose work was not done" in violation for violation in result["violations"])
+    assert any(sought in violation for violation in result["violations"])

@@ -24,7 +24,7 @@ from holdfast.integrations.langgraph_recorder import Place, Recorder
 from holdfast.integrations.langgraph_states import checkpoint_in
 from holdfast.integrations.langgraph_thread import Put, Thread
 from holdfast.integrations.langgraph_upkeep import Upkeep
-from holdfast.integrations.langgraph_values import Values
+from holdfast.integrations.langgraph_values import Values, owned
 
 with framework("langgraph-checkpoint", "4.3", "4.4", extra="langgraph"):
     from langchain_core.runnables import RunnableConfig
@@ -187,7 +187,8 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
             dict(get_serializable_checkpoint_metadata(config, metadata)),
             new_versions,
             self._values(),
-            is_exclusive=bool(conf.get(NEWEST)) or (not place.checkpoint_id and _is_of_run(conf, place)),
+            # A run that was answered nothing began the thread, and stays alone on it.
+            is_exclusive=bool(conf.get(NEWEST, _is_of_run(conf, place))),
         )
         return _config(place.thread_id, place.ns, checkpoint["id"])
 
@@ -304,7 +305,8 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
     def _writes(self, put: Put) -> Any:
         values = self._values()
         return [
-            (write.task, write.channel, values.decode(write.value, write.kind)) for write in put.ordered()
+            (write.task, write.channel, values.decode(owned(write.value), write.kind))
+            for write in put.ordered()
         ]
 
     def _thread_ids(self, config: RunnableConfig | None) -> Sequence[str]:

@@ -101,19 +101,24 @@ class Recorder:
         self, place: Place, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str, values: Values
     ) -> None:
         """Record writes of a task on top of a checkpoint."""
-        told: dict[str, Any] = {"id": place.checkpoint_id, "task": task_id}
-        told |= {"ns": place.ns} if place.ns else {}
-        told |= {"path": task_path} if task_path else {}
-        told |= {"replace": True} if all(channel in WRITES_IDX_MAP for channel, _ in writes) else {}
-        told["writes"] = [
+        told = [
             [WRITES_IDX_MAP.get(channel, at), channel, *values.encode(value, channel)]
             for at, (channel, value) in enumerate(writes)
         ]
+        self.tell_writes(place, task_id, task_path, told)
+
+    def tell_writes(self, place: Place, task_id: str, task_path: str, writes: list[list[Any]]) -> None:
+        """Record writes of a task that are told as they are stored: index, channel, value and kind."""
+        told: dict[str, Any] = {"id": place.checkpoint_id, "task": task_id}
+        told |= {"ns": place.ns} if place.ns else {}
+        told |= {"path": task_path} if task_path else {}
+        told |= {"replace": True} if all(write[1] in WRITES_IDX_MAP for write in writes) else {}
+        told["writes"] = writes
 
         def prepare(thread: Thread) -> Ticket | None:
             assert place.checkpoint_id is not None
             put = thread.put(place.ns, place.checkpoint_id)
-            if put and "replace" not in told and all((task_id, w[0]) in put.writes for w in told["writes"]):
+            if put and "replace" not in told and all((task_id, w[0]) in put.writes for w in writes):
                 return None
             ticket = self.recording.event(AppendEvent(thread.workflow_id, WRITES_EVENT, told))
             thread.queued_writes(ticket, ticket.result.data)
@@ -157,8 +162,8 @@ class Recorder:
     ) -> Ticket:
         standing = thread.standing()
         before = standing.spaces.get(place.ns)
-        is_on_top = before is not None and before["id"] == place.checkpoint_id
-        parent = thread.any_put(place.ns, before["id"]) if before is not None and is_on_top else None
+        is_on_top = before is not None and before.id == place.checkpoint_id
+        parent = thread.any_put(place.ns, before.id) if before is not None and is_on_top else None
         drawn = draw(
             thread.workflow_id,
             place.thread_id,
@@ -181,7 +186,7 @@ class Recorder:
             # A branch: what it continues is not the one before.
             options |= self._continued(thread, place)
         ticket = self.recording.checkpoint(thread.workflow_id, drawn.state, options)
-        thread.queued_put(ticket, copy.deepcopy(told), drawn.spaces)
+        thread.queued_put(ticket, {**told, "metadata": copy.deepcopy(metadata)}, drawn.spaces)
         return ticket
 
     def _continued(self, thread: Thread, place: Place) -> CheckpointOptions:

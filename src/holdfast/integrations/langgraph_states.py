@@ -7,6 +7,7 @@ keeps beside the channels is in `metadata`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,12 +15,12 @@ from typing import Any
 from holdfast.application.nodes import KEPT, Patch
 from holdfast.application.stored_state import StoredState
 from holdfast.domain.state import WorkflowState
-from holdfast.integrations.langgraph_thread import NOTE, Put, Standing
+from holdfast.integrations.langgraph_thread import NOTE, Put, Space, Standing
 from holdfast.integrations.langgraph_values import Values, kinds_of
 
 ROOT = ""
 MESSAGES = "messages"
-#: Kept under names of their own; everything else of a checkpoint is kept as it is called.
+#: Kept as one text, because all of it changes with each checkpoint; everything else is kept as it is called.
 _NAMED = {"channel_versions": "versions", "versions_seen": "seen", "updated_channels": "updated"}
 _CALLED = {short: name for name, short in _NAMED.items()}
 #: Told by the event of a checkpoint, and not kept in its state again.
@@ -31,7 +32,7 @@ class Drawn:
     """A state to record, and what the spaces of it are from then on."""
 
     state: WorkflowState
-    spaces: dict[str, dict[str, Any]]
+    spaces: dict[str, Space]
 
 
 def draw(
@@ -57,7 +58,8 @@ def draw(
     known = before.spaces.get(ns) if is_on_top else None
     said, kept, kinds = _channels(checkpoint, known, names, new_versions, values)
     space = _space(checkpoint, kinds)
-    spaces = {**_staying(before, ns), ns: space}
+    known_from_now = Space(checkpoint["id"], dict(checkpoint["channel_versions"]), kinds)
+    spaces = {**_staying(before, ns), ns: known_from_now}
     others = [name for name in spaces if name != ns]
     told: Any = Patch({NOTE: Patch({ns: space}, others)}, ("framework", "thread_id"))
     if not before.sequence or not before.spaces:
@@ -74,18 +76,23 @@ def checkpoint_in(stored: StoredState, put: Put, values: Values) -> dict[str, An
     """Answer a checkpoint from the state that holds it."""
     ns = put.ns
     space = stored.at("metadata", NOTE, ns)
-    kinds = space["kinds"]
+    told = json.loads(space.pop("told"))
+    kinds = told.pop("kinds")
     data = dict((stored.at("context") if ns == ROOT else stored.at("stage_states", ns)) or {})
     if ns == ROOT and kinds.get(MESSAGES) == "messages":
         data[MESSAGES] = stored.at(MESSAGES)
     channels = {name: values.decode(data[name], kinds.get(name)) for name in put.names}
-    fields = {_CALLED.get(key, key): value for key, value in space.items() if key != "kinds"}
-    return {**fields, "ts": put.ts, "channel_values": channels}
+    return {
+        **space,
+        **{_CALLED[key]: value for key, value in told.items()},
+        "ts": put.ts,
+        "channel_values": channels,
+    }
 
 
 def _channels(
     checkpoint: Mapping[str, Any],
-    known: Mapping[str, Any] | None,
+    known: Space | None,
     names: Collection[str],
     new_versions: Mapping[str, Any],
     values: Values,
@@ -97,21 +104,21 @@ def _channels(
     versions = checkpoint["channel_versions"]
     for name, value in checkpoint["channel_values"].items():
         is_told = known is None or name in new_versions or name not in names or name not in versions
-        if known is not None and not is_told and known["versions"].get(name) == versions[name]:
+        if known is not None and not is_told and known.versions.get(name) == versions[name]:
             kept.append(name)
-            kinds[name] = known["kinds"].get(name)
+            kinds[name] = known.kinds.get(name)
         else:
             said[name], kinds[name] = values.encode(value, name)
     return said, kept, kinds_of(kinds.items())
 
 
 def _space(checkpoint: Mapping[str, Any], kinds: dict[str, Any]) -> dict[str, Any]:
-    fields = {_NAMED.get(key, key): value for key, value in checkpoint.items() if key not in _TOLD}
-    fields["versions"] = dict(fields["versions"])
-    return {**fields, "kinds": kinds}
+    told = {short: checkpoint[name] for name, short in _NAMED.items() if name in checkpoint}
+    fields = {key: value for key, value in checkpoint.items() if key not in _NAMED and key not in _TOLD}
+    return {**fields, "told": json.dumps({**told, "kinds": kinds}, separators=(",", ":"))}
 
 
-def _staying(before: Standing, ns: str) -> dict[str, dict[str, Any]]:
+def _staying(before: Standing, ns: str) -> dict[str, Space]:
     """Answer the spaces that stay: when the root goes on, what subgraphs did for one step is done."""
     if ns != ROOT:
         return before.spaces
@@ -146,7 +153,7 @@ def _draw_stage(
     fields: dict[str, Any] = {"stage_states": Patch({ns: own}, [name for name in others if name != ROOT])}
     root = before.spaces.get(ROOT)
     if root is not None:
-        is_list = root["kinds"].get(MESSAGES) == "messages"
+        is_list = root.kinds.get(MESSAGES) == "messages"
         if is_list:
             state.messages = KEPT  # type: ignore[assignment]
         fields["context"] = KEPT

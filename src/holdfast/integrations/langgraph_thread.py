@@ -6,6 +6,7 @@ read, until more is asked for.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -73,11 +74,28 @@ class Put:
 
 
 @dataclass(frozen=True, slots=True)
+class Space:
+    """What a state holds of one namespace beside the values of its channels."""
+
+    #: The checkpoint it is of.
+    id: str
+    versions: Mapping[str, Any]
+    #: How to read the channels that are not what they look like.
+    kinds: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Space:
+        """Read what is stored of it."""
+        told = json.loads(stored["told"])
+        return cls(stored["id"], told["versions"], told["kinds"])
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
-    """What the newest state of a thread holds: of each namespace the fields beside its channels."""
+    """What the newest state of a thread holds, by namespace."""
 
     sequence: int = 0
-    spaces: dict[str, dict[str, Any]] = field(default_factory=dict)
+    spaces: dict[str, Space] = field(default_factory=dict)
 
 
 class Thread:
@@ -160,12 +178,13 @@ class Thread:
             told = None
             if self._last:
                 told = self.recording.state(self.workflow_id, self._last).at("metadata", NOTE)
-            self._known = Standing(self._last, told or {})
+            spaces = {ns: Space.read(stored) for ns, stored in (told or {}).items()}
+            self._known = Standing(self._last, spaces)
         return self._known
 
     # -- telling -----------------------------------------------------------------------------------
 
-    def queued_put(self, ticket: Ticket, told: Mapping[str, Any], spaces: dict[str, dict[str, Any]]) -> None:
+    def queued_put(self, ticket: Ticket, told: Mapping[str, Any], spaces: dict[str, Space]) -> None:
         """Take in a checkpoint that was queued here just now, as if it were read."""
         if self._follows(ticket):
             sequence = ticket.result.sequence

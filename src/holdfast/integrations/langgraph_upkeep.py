@@ -11,7 +11,7 @@ from holdfast.domain.errors import CheckpointNotFoundError
 from holdfast.integrations.langgraph_recorder import Place, Recorder
 from holdfast.integrations.langgraph_states import checkpoint_in
 from holdfast.integrations.langgraph_thread import SEED_EVENT, Put, Thread, Write
-from holdfast.integrations.langgraph_values import Values
+from holdfast.integrations.langgraph_values import Values, owned
 
 _COUNTERS = "counters_since_delta_snapshot"
 
@@ -65,6 +65,9 @@ class Upkeep:
             place = Place(target, put.ns, put.parent)
             self._recorder.put(place, checkpoint, put.metadata, versions, self._values, is_exclusive=False)
             self._copy_writes(put, Place(target, put.ns, put.id))
+            if put.seed is not None:
+                with self._recorder.thread(target) as copied:
+                    self._tell_seed(copied, put, put.seed)
 
     def history(self, thread: Thread, put: Put, channels: Sequence[str]) -> dict[str, Any]:
         """Answer, by channel, the writes since the nearest checkpoint that has a value, and that value.
@@ -113,18 +116,18 @@ class Upkeep:
             writes = [Write("", task, 0, channel, value, kind) for task, value, kind in told["writes"]]
             found[channel]["writes"][:0] = map(self._pending, writes)
             if "seed" in told:
-                found[channel]["seed"] = self._values.decode(*told["seed"])
+                found[channel]["seed"] = self._values.decode(*owned(told["seed"]))
 
     def _pending(self, write: Write) -> tuple[str, str, Any]:
-        return write.task, write.channel, self._values.decode(write.value, write.kind)
+        return write.task, write.channel, self._values.decode(owned(write.value), write.kind)
 
     def _copy_writes(self, put: Put, place: Place) -> None:
         tasks: dict[tuple[str, str], list[Write]] = {}
         for write in put.ordered():
             tasks.setdefault((write.task, write.path), []).append(write)
         for (task, path), writes in tasks.items():
-            pairs = [(write.channel, self._values.decode(write.value, write.kind)) for write in writes]
-            self._recorder.put_writes(place, pairs, task, path, self._values)
+            told = [[write.index, write.channel, write.value, write.kind] for write in writes]
+            self._recorder.tell_writes(place, task, path, told)
 
     def _remove(self, thread: Thread, puts: Sequence[Put], kept: set[int]) -> None:
         """Remove checkpoints, after what others need of them was recorded with those."""
@@ -148,6 +151,9 @@ class Upkeep:
             }
             for channel, told in self.history(thread, put, channels).items()
         }
+        self._tell_seed(thread, put, history)
+
+    def _tell_seed(self, thread: Thread, put: Put, history: dict[str, Any]) -> None:
         told = {"id": put.id, "history": history, **({"ns": put.ns} if put.ns else {})}
         thread.recording.wait(thread.recording.event(AppendEvent(thread.workflow_id, SEED_EVENT, told)))
         thread.refresh()

@@ -7,6 +7,7 @@ beside the values, nothing in a value can pass for a mark.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -20,6 +21,7 @@ with framework("langgraph-checkpoint", "4.3", "4.4", extra="langgraph"):
     from langchain_core.messages import BaseMessage
     from langgraph.checkpoint.serde.base import SerializerProtocol
     from langgraph.checkpoint.serde.types import _DeltaSnapshot
+    from langgraph.types import Interrupt, Send
 
 #: How to read a value; plain data itself.
 Kind = None | str | dict[str, Any]
@@ -45,6 +47,8 @@ _BY_TYPE = {cls.model_fields["type"].default: cls for cls in _CLASSES}
 _FIELDS = {cls: frozenset(cls.model_fields) for cls in _CLASSES}
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
+#: Forms from which a serializer might make objects of any class. Nothing is written in them, nothing is read.
+_REVIVING = frozenset({"json", "pickle"})
 #: The C encoder takes what is plain and nothing else.
 _PLAIN_ONLY = (
     ormsgpack.OPT_PASSTHROUGH_BIG_INT
@@ -111,6 +115,12 @@ class Values:
         if type(value) is _DeltaSnapshot:
             inner, kind = self.encode(value.value, place)
             return inner, {"snapshot": kind}
+        if type(value) is Send and value.timeout is None:
+            inner, kind = self.encode(value.arg, place)
+            return {"node": value.node, "arg": inner}, {"send": kind}
+        if type(value) is Interrupt and value.response_schema is None:
+            inner, kind = self.encode(value.value, place)
+            return {"value": inner, "id": value.id}, {"interrupt": kind}
         if not isinstance(value, BaseMessage) and self._packs(value):
             return value, None
         return self._dumped(value, place), "typed"
@@ -126,6 +136,10 @@ class Values:
             return {key: self.decode(item, kinds.get(key)) for key, item in value.items()}
         if "snapshot" in kind:
             return _DeltaSnapshot(self.decode(value, kind["snapshot"]))
+        if "send" in kind:
+            return Send(value["node"], self.decode(value["arg"], kind["send"]))
+        if "interrupt" in kind:
+            return Interrupt(self.decode(value["value"], kind["interrupt"]), value["id"])
         (name, kinds) = next(iter(kind.items()))
         items = [self.decode(item, inner) for item, inner in zip(value, kinds, strict=True)]
         return tuple(items) if name == "tuple" else items
@@ -134,7 +148,7 @@ class Values:
         """Let LangGraph's serializer write a value, if it reads the same again."""
         try:
             kind, data = self._serde.dumps_typed(value)
-            is_same = kind != "pickle" and self._reads_as(value, kind, data)
+            is_same = kind not in _REVIVING and self._reads_as(value, kind, data)
         except (TypeError, ValueError):
             is_same = False
         if is_same:
@@ -152,13 +166,37 @@ class Values:
         return is_alike and self._serde.dumps_typed(again) == (kind, data)
 
     def _typed(self, value: Any) -> Any:
-        again = self._serde.loads_typed((value["type"], value["data"]))
+        again = self._loaded(value["type"], value["data"])
         if _name(again) != value["class"]:
             raise CheckpointSchemaError(
                 f"a stored {value['class']} came back as {_name(again)}",
                 hint="The class is gone, was changed, or is not allowed here: name it by types=[...].",
             )
         return again
+
+    def _loaded(self, kind: str, data: bytes) -> Any:
+        if kind in _REVIVING:
+            raise CheckpointSchemaError(
+                f"a stored value claims to be {kind}, which this saver never wrote",
+                hint="Somebody else wrote to the store: run `holdfast doctor`.",
+            )
+        try:
+            return self._serde.loads_typed((kind, data))
+        except Exception as problem:
+            raise CheckpointSchemaError(
+                f"LangGraph's serializer does not read a stored value ({problem})",
+                hint="Open the saver with the serializer that wrote it.",
+            ) from problem
+
+
+def owned(value: Any) -> Any:
+    """Copy data that are remembered: whoever gets them may change them."""
+    kind = type(value)
+    if kind is dict:
+        return {key: owned(item) for key, item in value.items()}
+    if kind is list:
+        return [owned(item) for item in value]
+    return value if kind in _SCALARS or kind is bytes else copy.deepcopy(value)
 
 
 def _fields(message: BaseMessage) -> dict[str, Any] | None:

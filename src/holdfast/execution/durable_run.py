@@ -1,0 +1,254 @@
+"""One call of a durable function: which steps it has taken, and which of them are known already."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.domain.checkpoint import CheckpointType
+from holdfast.domain.errors import AttemptOverError, GraphChangedError, LeaseLostError
+from holdfast.domain.plain import TypeRegistry
+from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_FAILED, RUN_UPDATED
+from holdfast.execution.claim import Claim
+from holdfast.execution.driving import Asking, Call, Driver
+from holdfast.execution.given import digest_of, numbered
+from holdfast.execution.journal import LOST, Fact, Journal, Save
+from holdfast.execution.outcome import RunStatus
+from holdfast.execution.plan import Retry
+from holdfast.execution.results import step_name
+from holdfast.execution.running import RUN
+
+#: So many results are recovered one by one at most.
+_STEPS_PER_CHECKPOINT = 100
+_ERROR_CHARS = 2_000
+_REPEATED = re.compile(r"#(\d+)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class StepSpec:
+    """A step as it was declared."""
+
+    name: str
+    function: Callable[..., Any]
+    is_async: bool
+    key: Callable[..., str] | None = None
+    retry: Retry = field(default_factory=Retry)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One step of a run: its name, what it was given, and its result if that is known."""
+
+    step_id: str
+    given: str | None
+    known: Mapping[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class Scope:
+    """Where a step is taken: in the function itself, or inside of another step."""
+
+    run: DurableRun
+    prefix: str = ""
+    #: How often each name was called so far.
+    calls: dict[str, int] = field(default_factory=dict)
+
+
+class DurableRun:
+    """A call of a durable function. Safe to use from several threads.
+
+    Attributes:
+        result: what the function answered.
+        is_over: whether that was known before, and nothing is left to do.
+    """
+
+    def __init__(self, journal: Journal, claim: Claim, types: TypeRegistry) -> None:
+        self.result: Any = None
+        self.is_over = False
+        #: Carries out what steps ask for, in their thread or on their loop.
+        self.driver = Driver(journal, None)
+        self._journal = journal
+        self._claim = claim
+        self._is_open = True
+        self._types = types
+        self._mutex = threading.Lock()
+        #: What earlier processes recorded, by step, until it is asked for.
+        self._recorded = {task["id"]: task for task in journal.fields.get("tasks", ()) if _is_result(task)}
+        #: Every step that has a result or is under way.
+        self._used = set(self._recorded)
+        #: The steps of one name that were given the same, in their order.
+        self._alike: dict[tuple[str, str], list[str]] = {}
+        for step_id, task in sorted(self._recorded.items(), key=lambda one: _occurrence(one[0])):
+            self._alike.setdefault((_base(step_id), task.get("given", "")), []).append(step_id)
+        self._since_checkpoint = 0
+
+    def slot(
+        self, spec: StepSpec, scope: Scope, positional: tuple[Any, ...], named: Mapping[str, Any]
+    ) -> Slot:
+        """Find out which step a call is.
+
+        Raises:
+            GraphChangedError: the function does not call its steps as it did.
+            LeaseLostError: somebody else has the run now.
+        """
+        self._check()
+        key = None if spec.key is None else str(spec.key(*positional, **named))
+        given = digest_of(numbered(positional, named), self._types) if key is None else None
+        called = step_name(spec.name, key)
+        with self._mutex:
+            number = scope.calls[called] = scope.calls.get(called, 0) + 1
+            if given is None:
+                return self._claimed(scope.prefix + step_name(spec.name, key, number), None)
+            return self._matched(spec.name, scope.prefix, number, given)
+
+    def _matched(self, name: str, prefix: str, number: int, given: str) -> Slot:
+        """Find the result that was recorded for the same arguments, wherever in the order it stands."""
+        alike = self._alike.get((prefix + name, given))
+        if alike:
+            return self._claimed(alike.pop(0), given)
+        step_id = prefix + step_name(name, None, number)
+        if step_id in self._recorded:
+            raise GraphChangedError(
+                f"the step {step_id!r} has a result for other arguments",
+                place=self._journal.workflow_id,
+                hint="Make what differs from run to run (the time, chance, what is read outside) a step too,"
+                " or say what a call is known by: @holdfast.step(key=...).",
+            )
+        while step_id in self._used:
+            number += 1
+            step_id = prefix + step_name(name, None, number)
+        return self._claimed(step_id, given)
+
+    def _claimed(self, step_id: str, given: str | None) -> Slot:
+        self._used.add(step_id)
+        return Slot(step_id, given, self._recorded.pop(step_id, None))
+
+    def take(
+        self, spec: StepSpec, scope: Scope, positional: tuple[Any, ...], named: dict[str, Any]
+    ) -> Asking:
+        """Answer the result of a step: the known one, or what the function answers, once that is durable."""
+        slot = self.slot(spec, scope, positional, named)
+        if slot.known is not None:
+            return copy.deepcopy(slot.known["result"])
+        attempt = 0
+        while True:
+            attempt, began = attempt + 1, time.monotonic()
+            inner = _SCOPE.set(Scope(self, f"{slot.step_id}>"))
+            try:
+                result = yield Call(spec.function, positional, tuple(named.items()))
+            except LOST:
+                raise
+            except Exception as fault:
+                self._journal.note(_failed(spec, slot, attempt, fault))
+                if not spec.retry.is_worth(fault, attempt):
+                    raise
+            else:
+                yield self._commit(spec, _completed(spec, slot, attempt, result, began))
+                return result
+            finally:
+                _SCOPE.reset(inner)
+            pause = asyncio.sleep if spec.is_async else time.sleep
+            yield Call(pause, (spec.retry.pause_seconds(attempt),))
+
+    def complete(self) -> None:
+        """Record the result, and that the run is over."""
+        fields = {"status": str(RunStatus.COMPLETED), "resumable": False, "outputs": [self.result]}
+        save = Save("completed", {"type": CheckpointType.WORKFLOW_COMPLETE})
+        made = self._journal.commit(Fact(RUN_UPDATED, {"fields": fields}, RUN), save)
+        if made is not None:
+            self._journal.recording.mark(made)
+
+    def fail(self, fault: BaseException) -> None:
+        """Record what ended the run, which can be called again."""
+        if self._claim.is_lost or isinstance(fault, LOST):
+            return
+        told = f"{type(fault).__name__}: {fault}"[:_ERROR_CHARS]
+        has_failed = isinstance(fault, Exception)
+        status = RunStatus.FAILED if has_failed else RunStatus.STOPPED
+        kind = CheckpointType.ERROR_STATE if has_failed else CheckpointType.STAGE_START
+        fact = Fact(RUN_UPDATED, {"fields": {"status": str(status)}, "error": told}, RUN)
+        made = self._journal.commit(fact, Save(str(status), {"type": kind}))
+        if made is not None and has_failed:
+            self._journal.recording.mark(made, told)
+
+    def close(self) -> None:
+        """Let nothing more be recorded: what the function left behind at work is nobody's."""
+        self._is_open = False
+
+    def _check(self) -> None:
+        place = self._journal.workflow_id
+        if self._claim.is_lost:
+            raise LeaseLostError(
+                "somebody else runs it now, and nothing more is done here",
+                place=place,
+                hint="Wait for its outcome.",
+            )
+        if not self._is_open:
+            raise AttemptOverError(
+                "the durable function has ended, and a step of it goes on",
+                place=place,
+                hint="Await, or join, all that the function starts.",
+            )
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Let steps that are called from here belong to this run."""
+        token = _SCOPE.set(Scope(self))
+        try:
+            yield
+        finally:
+            _SCOPE.reset(token)
+
+    def _commit(self, spec: StepSpec, fact: Fact) -> Call:
+        """Make what records a result durable where the step runs: in this thread, or beside the loop."""
+        self._check()
+        self._since_checkpoint += 1
+        items: tuple[Fact | Save, ...] = (fact,)
+        if self._since_checkpoint >= _STEPS_PER_CHECKPOINT:
+            self._since_checkpoint = 0
+            items = (fact, Save("many steps"))
+        if spec.is_async:
+            return Call(asyncio.to_thread, (self._journal.commit, *items))
+        return Call(self._journal.commit, items)
+
+
+def _completed(spec: StepSpec, slot: Slot, attempt: int, result: Any, began: float) -> Fact:
+    data = {"attempt": attempt, "result": result, "duration_seconds": round(time.monotonic() - began, 6)}
+    if slot.given is not None:
+        data["given"] = slot.given
+    return Fact(AGENT_COMPLETED, data, slot.step_id, spec.name)
+
+
+def _failed(spec: StepSpec, slot: Slot, attempt: int, fault: Exception) -> Fact:
+    error = {"type": type(fault).__name__, "message": str(fault)[:_ERROR_CHARS]}
+    return Fact(AGENT_FAILED, {"attempt": attempt, "error": error}, slot.step_id, spec.name)
+
+
+def _is_result(task: Any) -> bool:
+    # An application may have tasks of its own in the state.
+    return isinstance(task, Mapping) and {"id", "result"} <= task.keys()
+
+
+def _base(step_id: str) -> str:
+    return _REPEATED.sub("", step_id)
+
+
+def _occurrence(step_id: str) -> int:
+    found = _REPEATED.search(step_id)
+    return int(found[1]) if found else 1
+
+
+_SCOPE: ContextVar[Scope | None] = ContextVar("holdfast_durable", default=None)
+
+
+def current() -> Scope | None:
+    """Answer where a step is taken that is called now; None: in no durable function."""
+    return _SCOPE.get()

@@ -1,0 +1,95 @@
+"""Having a workflow to oneself for a while: its store, its lease, and the state that it was left in."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from typing import Any, TypeVar
+
+from holdfast.application.app import App
+from holdfast.application.recording import Recording
+from holdfast.bootstrap import open as open_service
+from holdfast.domain.errors import CheckpointRecoveryError
+from holdfast.domain.state import WorkflowState
+from holdfast.execution.claim import Claim
+from holdfast.execution.declared import Service, StoreLike
+from holdfast.execution.leases import KEEPER
+
+_Value = TypeVar("_Value")
+_LOG = logging.getLogger("holdfast")
+
+
+@contextmanager
+def opened(store: StoreLike, app: App | None = None, **settings: Any) -> Iterator[Service]:
+    """Answer an open service; one that was opened here is closed here."""
+    if not isinstance(store, str):
+        yield store
+        return
+    with open_service(store, app=app, **settings) as service:
+        yield service
+
+
+@contextmanager
+def taken(recording: Recording, workflow_id: str, ttl_seconds: float) -> Iterator[Claim]:
+    """Have a workflow meanwhile; its lease is renewed by a thread of its own.
+
+    Raises:
+        LeaseHeldError: somebody else has it, and may be alive.
+    """
+    claim = Claim()
+    lease = recording.take(workflow_id, "run", ttl_seconds)
+    KEEPER.keep(recording, lease, ttl_seconds, claim.lose)
+    try:
+        yield claim
+    finally:
+        KEEPER.drop(lease)
+        if not claim.is_lost:
+            recording.give_up(lease)
+
+
+def brought_back(recording: Recording, workflow_id: str) -> WorkflowState | None:
+    """Answer the newest state of a workflow that is taken; None if nothing of it was recorded.
+
+    One without a `checkpoint_id` was made from events alone, where nothing else verified.
+
+    Raises:
+        CheckpointRecoveryError: it cannot be brought back.
+    """
+    if not recording.exists(workflow_id):
+        return None
+    recovered = recording.recover(workflow_id)
+    if not recovered.success or recovered.state is None:
+        raise CheckpointRecoveryError(
+            "; ".join(recovered.validation_errors) or "it cannot be brought back", place=workflow_id
+        )
+    for text in recovered.warnings:
+        _LOG.warning("%s is not quite as it was left: %s", workflow_id, text)
+    return recovered.state
+
+
+@asynccontextmanager
+async def aside(blocking: AbstractContextManager[_Value]) -> AsyncIterator[_Value]:
+    """Enter and leave what waits for the disk in a thread, so that the event loop does not."""
+    entering = asyncio.ensure_future(asyncio.to_thread(blocking.__enter__))
+    try:
+        value = await asyncio.shield(entering)
+    except asyncio.CancelledError as cancelled:
+        # Whoever is cancelled while a lease is being taken leaves none behind.
+        await asyncio.wait({entering})
+        if entering.exception() is None:
+            await _left(blocking, cancelled)
+        raise
+    try:
+        yield value
+    except BaseException as fault:
+        if not await _left(blocking, fault):
+            raise
+    else:
+        await _left(blocking, None)
+
+
+async def _left(blocking: AbstractContextManager[Any], fault: BaseException | None) -> bool | None:
+    kind, trace = (None, None) if fault is None else (type(fault), fault.__traceback__)
+    return await asyncio.to_thread(blocking.__exit__, kind, fault, trace)
