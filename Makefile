@@ -65,12 +65,14 @@ test-frameworks: $(FRAMEWORKS:%=test-framework-%)
 	@mkdir -p .venvs
 	$(call install,$(subst _,-,$*)$(comma)framework-tests$(comma)sqlite,.venvs/$*)
 
+# A framework's files are those that begin with its name.
 test-framework-%: .venvs/%/.ready
-	.venvs/$*/bin/mypy --no-error-summary src/holdfast/integrations/$*.py
-	timeout $(FRAMEWORK_SECONDS) .venvs/$*/bin/python -m pytest -q tests/integrations --framework=$* \
-	  --cov=holdfast.integrations.$* --cov-config=tests/integrations/coverage.ini --cov-report=term
+	.venvs/$*/bin/mypy --no-error-summary --cache-dir=.venvs/$*/mypy src/holdfast/integrations/$**.py
+	COVERAGE_FILE=.venvs/$*/coverage timeout $(FRAMEWORK_SECONDS) .venvs/$*/bin/python -m pytest -q tests/integrations \
+	  --framework=$* --numprocesses=2 --cov-config=tests/integrations/coverage.ini --cov-report=term \
+	  $(foreach file,$(wildcard src/holdfast/integrations/$**.py),--cov=holdfast.integrations.$(basename $(notdir $(file))))
 
-FRAMEWORK_SECONDS ?= 300
+FRAMEWORK_SECONDS ?= 600
 
 demo: $(READY)
 	@$(BIN)/holdfast demo

@@ -33,9 +33,9 @@ from holdfast.ports import Store
 from holdfast.testing import FailingStore
 
 
-def serve(store: Store, **settings) -> CheckpointService:
+def serve(store: Store, *, background: bool = False, **settings) -> CheckpointService:
     """Open a service whose noted entries wait for the next commit or the end."""
-    config = Config(session="s-1", actor="ann", background=False, **settings)
+    config = Config(session="s-1", actor="ann", background=background, **settings)
     return CheckpointService(build_kit(store, config))
 
 
@@ -377,3 +377,30 @@ def test_a_session_that_is_named_by_a_secret_is_refused(store: MemoryStore) -> N
     assert "hunter2horse" not in str(refusal.value)
     service.close()
     assert not any(b"hunter2horse" in line for line in store.leaves())
+
+
+def test_what_a_timer_has_taken_is_not_lost_by_closing(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = serve(store, background=True)
+    service.create_checkpoint("W", {"n": 1})
+    trail = service._engine.trail
+    taken, go, take = threading.Event(), threading.Event(), trail._take
+
+    def slow() -> tuple[AuditEntry, ...]:
+        entries = take()
+        if isinstance(threading.current_thread(), threading.Timer):
+            taken.set()
+            go.wait()
+        return entries
+
+    monkeypatch.setattr(trail, "_take", slow)
+    service.load_latest("W")
+    taken.wait()
+    closing = threading.Thread(target=service.close)
+    closing.start()
+    # Long enough to close, were it not for what is on its way.
+    closing.join(0.5)
+    go.set()
+    closing.join()
+    assert AuditType.STATE_RESTORED in told(store)

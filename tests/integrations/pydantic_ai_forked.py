@@ -15,7 +15,7 @@ from types import CodeType
 
 import pydantic_ai.models.function  # noqa: F401 - the same
 
-import holdfast.integrations.pydantic_ai  # noqa: F401 - what the forks shall not import again
+import holdfast.integrations.pydantic_ai_conversations  # noqa: F401 - what the forks shall not import again
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.adapters.sqlite.store import SqliteStore
 from tests.integrations.killed import counted

@@ -30,7 +30,7 @@ from pydantic_ai.tools import DeferredToolRequests
 import holdfast
 from holdfast.domain.errors import CheckpointCorruptError, LeaseHeldError
 from holdfast.domain.ids import check_workflow_id
-from holdfast.integrations.pydantic_ai import HoldfastConversationStore, conversation_workflow
+from holdfast.integrations.pydantic_ai_conversations import HoldfastConversationStore, conversation_workflow
 from tests.integrations.pydantic_ai_agents import durable_agent, says
 
 

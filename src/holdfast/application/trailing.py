@@ -72,6 +72,8 @@ class Trail:
         self._kit = kit
         self._queue = queue
         self._mutex = threading.Lock()
+        #: Held from taking what was noted to queueing it: whoever closes meanwhile waits for that.
+        self._on_the_way = threading.Lock()
         self._noted: list[AuditEntry] = []
         self._timer: threading.Timer | None = None
         self._is_used = False
@@ -208,9 +210,10 @@ class Trail:
 
     def join(self) -> None:
         """Queue what was noted, for whoever leads what the caller queues next."""
-        entries = self._take()
-        if entries:
-            self._queue.submit(self._ticket(entries, self._lost), is_urgent=False)
+        with self._on_the_way:
+            entries = self._take()
+            if entries:
+                self._queue.submit(self._ticket(entries, self._lost), is_urgent=False)
 
     @contextmanager
     def refusals(self, workflow_id: str) -> Iterator[None]:
@@ -240,7 +243,8 @@ class Trail:
 
     def flush(self) -> None:
         """Bring everything that was noted to the store."""
-        entries = self._take()
+        with self._on_the_way:
+            entries = self._take()
         if entries:
             try:
                 self._queue.wait(self._submit(entries))
@@ -251,7 +255,8 @@ class Trail:
     def close(self) -> bool:
         """Bring everything noted, and end the session of this opening if it was begun; tell if it was."""
         ending = self.told(AuditType.SESSION_CLOSED) if self._is_used and self._kit.end_session else ()
-        entries = (*self._take(), *ending)
+        with self._on_the_way:
+            entries = (*self._take(), *ending)
         if not entries or self._kit.store.read_only:
             return False
         try:
@@ -272,12 +277,13 @@ class Trail:
         return tuple(noted)
 
     def _bring(self) -> None:
-        entries = self._take()
-        if entries:
-            try:
-                self._queue.submit(self._ticket(entries, self._lost))
-            except StoreClosedError as problem:
-                _LOG.warning("%d audit entries came after the end: %s", len(entries), problem)
+        with self._on_the_way:
+            entries = self._take()
+            if entries:
+                try:
+                    self._queue.submit(self._ticket(entries, self._lost))
+                except StoreClosedError as problem:
+                    _LOG.warning("%d audit entries came after the end: %s", len(entries), problem)
 
     def _submit(self, entries: tuple[AuditEntry, ...]) -> Ticket:
         return self._queue.submit(self._ticket(entries))

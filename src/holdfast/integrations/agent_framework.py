@@ -25,7 +25,7 @@ from holdfast.domain.plain import TypeRegistry, to_plain
 from holdfast.domain.state import WorkflowState
 from holdfast.integrations.framework import framework
 
-with framework("agent-framework-core", "1.23", "2", extra="agent-framework"):
+with framework("agent-framework-core", "1.23", "1.24", extra="agent-framework"):
     from agent_framework import (
         AgentExecutorRequest,
         AgentExecutorResponse,

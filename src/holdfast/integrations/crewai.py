@@ -30,7 +30,7 @@ from holdfast.domain.ids import MAX_ID_CHARS
 from holdfast.domain.state import WorkflowState
 from holdfast.integrations.framework import framework
 
-with framework("crewai", "1.15", "2", extra="crewai"):
+with framework("crewai", "1.15", "1.16", extra="crewai"):
     from crewai.flow.async_feedback.types import PendingFeedbackContext
     from crewai.flow.persistence import FlowPersistence
 

@@ -24,7 +24,7 @@ from holdfast.domain.errors import (
 from holdfast.domain.state import WorkflowState
 from holdfast.integrations.framework import framework
 
-with framework("google-adk", "2.13", "3", extra="google-adk"):
+with framework("google-adk", "2.13", "2.14", extra="google-adk"):
     from google.adk.errors import StaleSessionError
     from google.adk.errors.already_exists_error import AlreadyExistsError
     from google.adk.errors.session_not_found_error import SessionNotFoundError

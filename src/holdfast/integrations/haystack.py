@@ -27,7 +27,7 @@ from holdfast.domain.ids import check_id
 from holdfast.domain.state import WorkflowState
 from holdfast.integrations.framework import framework
 
-with framework("haystack-ai", "3.4", "4", extra="haystack"):
+with framework("haystack-ai", "3.4", "3.5", extra="haystack"):
     from haystack import Pipeline, dataclasses
     from haystack.core.errors import BreakpointException, SerializationError
     from haystack.core.pipeline.component_checks import _NoOutputProduced

@@ -31,7 +31,7 @@ from holdfast.domain.ids import MAX_ID_CHARS
 from holdfast.domain.state import WorkflowState
 from holdfast.integrations.framework import framework
 
-with framework("llama-index-workflows", "2.26", "3", extra="llama-index"):
+with framework("llama-index-workflows", "2.26", "2.27", extra="llama-index"):
     from workflows import Context, Workflow
     from workflows.context.serializers import BaseSerializer, JsonSerializer
     from workflows.context.state_store import InMemoryStateStore, StateCheckpoint, decode_seed_state

@@ -10,7 +10,7 @@ from holdfast.domain.errors import CheckpointError
 from holdfast.integrations.framework import framework
 from holdfast.integrations.mcp_desk import Desk, Scope, Wish, Work, agent_name
 
-with framework("mcp", "1.23", "2", extra="mcp"):
+with framework("mcp", "1.30", "2", extra="mcp"):
     from mcp.server.fastmcp import FastMCP
     from mcp.server.fastmcp.exceptions import ToolError
     from mcp.types import ToolAnnotations
