@@ -1,7 +1,7 @@
-"""Run what is read from standard input, killed after each of its commits, and each time once more to its end.
+"""Run what is read from standard input, killed after one commit or another, and each time once more to its end.
 
-`python -m tests.integrations.pydantic_ai_forked FOLDER` prints a line of JSON for each commit. It imports the
-framework once, which takes seconds, and forks: each run is a process of its own all the same.
+`python -m tests.integrations.pydantic_ai_forked FOLDER FIRST EVERY` prints a line of JSON for each kill: after the
+commit FIRST, EVERY commits later, and so on, and at last for a run that nobody killed. It imports the framework once, which takes seconds, and forks: each run is a process of its own all the same.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _run(code: CodeType, folder: Path, printed: Path, kill_after: int) -> None:
 def main() -> None:
     """Run the program until it makes less commits than it is killed after."""
     folder, code = Path(sys.argv[1]), compile(sys.stdin.read(), "sample", "exec")
-    for kill_after in count(1):
+    for kill_after in count(int(sys.argv[2]), int(sys.argv[3])):
         place = folder / str(kill_after)
         place.mkdir()
         first = run_forked(code, place, kill_after)

@@ -179,12 +179,25 @@ async def test_two_services_on_one_store_never_overwrite_each_other(tmp_path: Pa
         other = await theirs.get_session(**WHO)
         assert other is not None
         await theirs.append_event(other, said("two", app__a=2))
+        # What this service remembers is what the session was got from, and not what is stored.
+        with pytest.raises(StaleSessionError):
+            await ours.append_event(mine, said("late", app__a=9))
         # What this service remembers is older than what it gets now.
         mine = await ours.get_session(**WHO)
         assert mine is not None and mine.state == {"app:a": 2}
         await ours.append_event(mine, said("three", app__b=3))
         other = await theirs.get_session(**WHO)
         assert other is not None and other.state == {"app:a": 2, "app:b": 3}
+
+
+@looped
+async def test_many_sessions_may_be_written_in_turn() -> None:
+    async with HoldfastSessionService("memory:") as service:
+        sessions = [await service.create_session(app_name="reef", user_id=f"u{at}") for at in range(70)]
+        for text in ("one", "two"):
+            for session in sessions:
+                await service.append_event(session, said(text))
+        assert len(service._known) == 64 and all(texts(one) == ["one", "two"] for one in sessions)
 
 
 @looped

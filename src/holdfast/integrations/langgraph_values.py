@@ -206,7 +206,8 @@ def _fields(message: BaseMessage) -> dict[str, Any] | None:
 
 def _message(fields: Any) -> BaseMessage:
     """Make a message of what was stored of one; what does not fit its class as it is today is validated."""
-    cls = _BY_TYPE.get(fields.get("type")) if type(fields) is dict else None
+    kind = fields.get("type") if type(fields) is dict else None
+    cls = _BY_TYPE.get(kind) if type(kind) is str else None
     if cls is None:
         raise CheckpointSchemaError("what is stored as a message is of no known type")
     if fields.keys() != _FIELDS[cls]:

@@ -1,0 +1,145 @@
+"""A thread is what its journal tells: of a long one the end is read, and more only when it is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.adapters.memory import MemoryStore
+from holdfast.application.recording import Recording
+from holdfast.domain.event import Event
+from holdfast.integrations.langgraph import HoldfastSaver
+from tests.application.services import make_service
+from tests.integrations.langgraph_stores import LASTING, channels, config_of, got, id_of, put, url_of
+
+LONG = 400
+
+
+class Read:
+    """Counts the events that are read of journals."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        read = Recording.events
+
+        def counting(recording: Recording, workflow_id: str, after: int) -> list[Event]:
+            found = read(recording, workflow_id, after)
+            self.count += len(found)
+            return found
+
+        monkeypatch.setattr(Recording, "events", counting)
+
+
+def two_savers() -> tuple[HoldfastSaver, HoldfastSaver]:
+    """Two that share a store, and nothing else."""
+    store = MemoryStore()
+    return HoldfastSaver(make_service(store)), HoldfastSaver(make_service(store))
+
+
+def chain(saver: HoldfastSaver, count: int, *, ns: str = "") -> list[Any]:
+    configs, config = [], config_of("t", ns)
+    for number in range(1, count + 1):
+        config = put(saver, config, {"n": number}, number)
+        configs.append(config)
+    return configs
+
+
+def test_the_newest_of_a_long_thread_is_found_at_its_end(monkeypatch):
+    writer, reader = two_savers()
+    configs = chain(writer, LONG)
+    read = Read(monkeypatch)
+    assert channels(reader, config_of("t")) == {"n": LONG}
+    assert 0 < read.count < LONG
+    assert [item.metadata["step"] for item in reader.list(config_of("t"), limit=3)] == [
+        LONG,
+        LONG - 1,
+        LONG - 2,
+    ]
+    assert read.count < LONG
+    assert channels(reader, configs[0]) == {"n": 1}
+    assert len(list(reader.list(config_of("t")))) == LONG
+
+
+def test_what_is_read_once_is_not_read_again(monkeypatch):
+    writer, reader = two_savers()
+    chain(writer, 20)
+    read = Read(monkeypatch)
+    for _ in range(3):
+        assert channels(reader, config_of("t")) == {"n": 20}
+    assert read.count == 20
+    put(writer, got(reader, config_of("t")).config, {"n": 21}, 21)
+    assert channels(reader, config_of("t")) == {"n": 21} and read.count == 21
+
+
+def test_a_namespace_that_was_not_touched_for_long_is_found():
+    writer, reader = two_savers()
+    inner = chain(writer, 2, ns="child:1")
+    chain(writer, LONG)
+    assert id_of(got(reader, config_of("t", "child:1")).config) == id_of(inner[-1])
+    assert reader.get_tuple(config_of("t", "child:2")) is None
+
+
+def test_writes_on_an_old_checkpoint_are_found_with_it():
+    writer, reader = two_savers()
+    first = chain(writer, 1)[0]
+    config = first
+    for number in range(2, LONG):
+        config = put(writer, config, {"n": number}, number)
+    writer.put_writes(first, [("late", 1)], "task")
+    assert got(reader, config_of("t")).pending_writes == []
+    assert got(reader, first).pending_writes == [("task", "late", 1)]
+    assert got(writer, first).pending_writes == [("task", "late", 1)]
+
+
+@pytest.mark.parametrize("kind", LASTING)
+def test_two_processes_see_what_the_other_does(kind: str, tmp_path: Path):
+    url = url_of(kind, tmp_path)
+    with HoldfastSaver.open(url) as one, HoldfastSaver.open(url) as other:
+        at = put(one, config_of("t"), {"n": 1}, 1)
+        other.put_writes(at, [("n", 2)], "task")
+        assert got(one, at).pending_writes == [("task", "n", 2)]
+        at = put(other, at, {"n": 2}, 2)
+        assert channels(one, config_of("t")) == {"n": 2}
+        at = put(one, at, {"n": 3}, 3)
+        assert channels(other, at) == {"n": 3}
+        other.prune(["t"])
+        assert [item.metadata["step"] for item in one.list(config_of("t"))] == [3]
+        one.delete_thread("t")
+        assert other.get_tuple(config_of("t")) is None
+        put(other, config_of("t"), {"n": 9}, 1)
+        assert channels(one, config_of("t")) == {"n": 9}
+
+
+def test_after_the_newest_is_removed_the_one_before_is_the_newest():
+    writer, reader = two_savers()
+    first = put(writer, config_of("t"), {"n": 1}, 1, metadata={"run_id": "a"})
+    put(writer, first, {"n": 2}, 2, metadata={"run_id": "b"})
+    assert channels(reader, config_of("t")) == {"n": 2}
+    writer.delete_for_runs(["b"])
+    for saver in (writer, reader):
+        assert channels(saver, config_of("t")) == {"n": 1}
+    after = put(reader, first, {"n": 3}, 3)
+    assert channels(writer, after) == {"n": 3} and got(writer, after).parent_config == first
+
+
+def test_a_thread_that_was_forgotten_is_read_again(monkeypatch):
+    monkeypatch.setattr("holdfast.integrations.langgraph_recorder._REMEMBERED", 10)
+    with HoldfastSaver.open("memory:") as saver:
+        for number in range(30):
+            at = put(saver, config_of(str(number)), {"n": number})
+            saver.put_writes(at, [("n", number)], "task")
+        for number in range(30):
+            found = got(saver, config_of(str(number)))
+            assert found.checkpoint["channel_values"] == {"n": number}
+            assert found.pending_writes == [("task", "n", number)]
+
+
+def test_the_newest_by_id_is_the_newest_whenever_it_was_put():
+    writer, reader = two_savers()
+    late = put(writer, config_of("t"), {"n": "late"}, 1, id="ffffffff-0000-6000-8000-000000000000")
+    chain(writer, LONG)
+    for saver in (writer, reader):
+        assert id_of(got(saver, config_of("t")).config) == id_of(late)
+        assert [id_of(item.config) for item in saver.list(config_of("t"), limit=1)] == [id_of(late)]
