@@ -226,6 +226,16 @@ def test_checkpoints_are_listed_newest_first_within_bounds() -> None:
         assert listed(after=ids[4].timestamp + timedelta(days=1)) == []
 
 
+def test_an_expected_sequence_that_another_service_made_is_believed() -> None:
+    store = MemoryStore()
+    with make_service(store) as one, make_service(store) as other:
+        one.create_checkpoint("W", {"a": 1})
+        other.create_checkpoint("W", {"a": 2}, expected_sequence=1)
+        assert one.create_checkpoint("W", {"a": 3}, expected_sequence=2).sequence == 3
+        with pytest.raises(CheckpointConflictError):
+            other.create_checkpoint("W", {"a": 4}, expected_sequence=2)
+
+
 def test_an_expected_sequence_that_is_wrong_is_a_conflict() -> None:
     with make_service() as service:
         service.create_checkpoint("W", {"a": 1}, expected_sequence=0)

@@ -172,7 +172,7 @@ def test_a_thread_under_legal_hold_is_not_removed():
         saver = HoldfastSaver(service)
         first = put(saver, config_of("t"), {"n": 1}, 1)
         put(saver, first, {"n": 2}, 2)
-        service.hold("langgraph/t", reason="a case")
+        service.holds.place(workflow_id="langgraph/t", reason="a case")
         for remove in (lambda: saver.prune(["t"]), lambda: saver.delete_thread("t")):
             with pytest.raises(LegalHoldError):
                 remove()

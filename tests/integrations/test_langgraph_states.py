@@ -79,7 +79,7 @@ def test_a_workflow_that_has_other_checkpoints_too_keeps_both(saver):
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[tuple[str, int, dict[str, int], list[Any]]]:
-    """Draw puts: a namespace, which one before it each follows, channels with their versions, and messages."""
+    """Draw puts: a namespace, which one before it each follows, channels that change, and messages."""
     count = draw(st.integers(1, 8))
     spaces = st.sampled_from(["", "", "", "child:1", "kept"])
     names = st.dictionaries(st.sampled_from("abc"), st.integers(0, 2), max_size=3)

@@ -134,12 +134,3 @@ def test_a_thread_that_was_forgotten_is_read_again(monkeypatch):
             found = got(saver, config_of(str(number)))
             assert found.checkpoint["channel_values"] == {"n": number}
             assert found.pending_writes == [("task", "n", number)]
-
-
-def test_the_newest_by_id_is_the_newest_whenever_it_was_put():
-    writer, reader = two_savers()
-    late = put(writer, config_of("t"), {"n": "late"}, 1, id="ffffffff-0000-6000-8000-000000000000")
-    chain(writer, LONG)
-    for saver in (writer, reader):
-        assert id_of(got(saver, config_of("t")).config) == id_of(late)
-        assert [id_of(item.config) for item in saver.list(config_of("t"), limit=1)] == [id_of(late)]

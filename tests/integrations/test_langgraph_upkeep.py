@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
+from holdfast.adapters.memory import MemoryStore
+from holdfast.application.recording import Recording
 from holdfast.domain.errors import CheckpointNotFoundError
 from holdfast.integrations.langgraph import HoldfastSaver
+from tests.application.services import make_service
 from tests.integrations.langgraph_graphs import counter, delta_counter
 from tests.integrations.langgraph_stores import (
     KINDS,
@@ -153,6 +156,25 @@ def test_the_history_of_a_channel_is_its_writes_since_the_nearest_value(saver):
     found["items"]["writes"][0][2].append("spoilt")
     again = saver.get_delta_channel_history(config=config, channels=["items"])["items"]
     assert again == {"writes": [("task", "items", [1]), ("task", "items", [2])], "seed": ["seed"]}
+
+
+@pytest.mark.parametrize("make", [counter, lambda: delta_counter(100)], ids=["plain", "delta"])
+def test_what_another_process_puts_while_a_thread_is_pruned_stays(make: Any, monkeypatch):
+    store = MemoryStore()
+    mine, other = (HoldfastSaver(make_service(store)) for _ in range(2))
+    graph = make().compile(checkpointer=other)
+    graph.invoke({"items": [0]}, thread("t"))
+    keep_only = Recording.keep_only
+
+    def overtaken(*arguments: Any, **more: Any) -> Any:
+        monkeypatch.undo()
+        graph.invoke({"items": [1]}, thread("t"))
+        return keep_only(*arguments, **more)
+
+    monkeypatch.setattr(Recording, "keep_only", overtaken)
+    mine.prune(["t"])
+    for saver in (mine, other):
+        assert make().compile(checkpointer=saver).get_state(thread("t")).values["items"] == turns(0, 1)
 
 
 # -- space ---------------------------------------------------------------------------------------------------

@@ -181,8 +181,13 @@ class Engine:
         secure(self.kit, workflow_id, policy)
         return self.writer.remove(workflow_id, lambda: plan_prune(self.kit, workflow_id, policy))
 
-    def keep_only(self, workflow_id: str, keep: Collection[int]) -> PruneResult:
+    def keep_only(
+        self, workflow_id: str, keep: Collection[int], *, through: int | None = None
+    ) -> PruneResult:
         """Remove every checkpoint of a workflow but these, and what is needed for none of them.
+
+        Args:
+            through: what comes after this checkpoint stays: whoever chose did not know it.
 
         Raises:
             LegalHoldError: the workflow has to stay as it is.
@@ -195,7 +200,7 @@ class Engine:
             if entry.sequence in keep
         )
         write_whole(self.kit, workflow_id, newest)
-        return self.writer.remove(workflow_id, lambda: plan_keep(self.kit, workflow_id, keep))
+        return self.writer.remove(workflow_id, lambda: plan_keep(self.kit, workflow_id, keep, through))
 
     def delete(self, name: CheckpointName) -> bool:
         """Remove one checkpoint; False if there is none."""

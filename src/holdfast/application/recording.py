@@ -113,13 +113,18 @@ class Recording:
         newest = next(living(self._engine.kit.store, workflow_id), None)
         return None if newest is None else self.state(workflow_id, newest.sequence)
 
-    def keep_only(self, workflow_id: str, keep: Collection[int]) -> PruneResult:
+    def keep_only(
+        self, workflow_id: str, keep: Collection[int], *, through: int | None = None
+    ) -> PruneResult:
         """Remove every checkpoint of a workflow but these, and what is needed for none of them.
+
+        Args:
+            through: what comes after this checkpoint stays: whoever chose did not know it.
 
         Raises:
             LegalHoldError: the workflow has to stay as it is.
         """
-        return self._engine.keep_only(workflow_id, keep)
+        return self._engine.keep_only(workflow_id, keep, through=through)
 
     def packs(self, value: Any) -> bool:
         """Tell whether a value can be stored as it is."""

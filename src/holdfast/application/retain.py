@@ -56,10 +56,11 @@ def plan_delete(kit: Kit, workflow_id: str, sequence: int) -> Plan:
     return _everything(entries, keyframes, (sequence,))
 
 
-def plan_keep(kit: Kit, workflow_id: str, keep: Collection[int]) -> Plan:
-    """Work out what goes if just these checkpoints are kept."""
+def plan_keep(kit: Kit, workflow_id: str, keep: Collection[int], through: int | None) -> Plan:
+    """Work out what goes if just these checkpoints are kept, and those after one."""
     entries, keyframes = list(kit.store.entries(workflow_id)), kit.store.keyframes(workflow_id)
-    return _plan(entries, keyframes, set(keep))
+    later = {entry.sequence for entry in entries if through is not None and entry.sequence > through}
+    return _plan(entries, keyframes, later.union(keep))
 
 
 def plan_erasure(kit: Kit, workflow_id: str) -> Plan:

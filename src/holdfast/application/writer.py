@@ -78,8 +78,7 @@ class Writer:
             as_of = command.migrated.event_seq if command.migrated else None
             schema = command.schema_version or self._kit.app.schema_version
             subject = Subject(command, *states, schema, as_of=as_of)
-            base = self._base(slot)
-            self._check_expected(command, slot, base)
+            base = self._expected_base(command, slot)
             snapshot = take(fields, self._kit.packer, base.snapshot, self._promised(command, base))
             size_bytes = snapshot.size
             base = self._check_size(command.workflow_id, base, size_bytes + subject.size)
@@ -271,15 +270,21 @@ class Writer:
             self._housekeeper.owe(loaded.owed)
         return loaded.base
 
-    def _check_expected(self, command: CreateCheckpoint, slot: Slot, base: Base) -> None:
-        expected = command.expected_sequence
-        if expected is not None and expected != base.head.sequence:
-            slot.base = None
-            raise CheckpointConflictError(
-                f"the last checkpoint is {base.head.sequence}, not {expected}",
-                place=command.workflow_id,
-                hint="Load the latest state, apply your change to it and try again.",
-            )
+    def _expected_base(self, command: CreateCheckpoint, slot: Slot) -> Base:
+        """Answer what to build on, if that is what the caller believes is the last checkpoint."""
+        base, expected = self._base(slot), command.expected_sequence
+        if expected is None or expected == base.head.sequence:
+            return base
+        # The caller may know better than what is remembered here: others write, too.
+        slot.base = None
+        base = self._base(slot)
+        if expected == base.head.sequence:
+            return base
+        raise CheckpointConflictError(
+            f"the last checkpoint is {base.head.sequence}, not {expected}",
+            place=command.workflow_id,
+            hint="Load the latest state, apply your change to it and try again.",
+        )
 
     def _check_size(self, workflow_id: str, base: Base, size_bytes: int) -> Base:
         """Refuse a state above the limit; warn above the mark, again each time it has doubled."""

@@ -147,6 +147,16 @@ class Recorder:
                 self._lost(thread)
                 raise
 
+    def insist(self, do: Callable[[], object]) -> None:
+        """Do something that builds on the newest state, again for as long as others come in between."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                do()
+                return
+            except CheckpointConflictError as conflict:
+                if attempt == _ATTEMPTS - 1 or isinstance(conflict, LeaseHeldError | LeaseLostError):
+                    raise
+
     def _lost(self, thread: Thread) -> None:
         with thread:
             thread.lost()
@@ -198,7 +208,7 @@ class Recorder:
     ) -> None:
         """Refuse to put something else under an id that was put."""
         stored = self.recording.state(thread.workflow_id, known.sequence)
-        if known.parent == place.checkpoint_id and checkpoint_in(stored, known, values) == checkpoint:
+        if known.parent == place.checkpoint_id and _is_same(checkpoint_in(stored, known, values), checkpoint):
             return
         raise SupersededError(
             "a checkpoint of this id was put before, and it is not the same",
@@ -220,6 +230,13 @@ class Recorder:
 
 class SupersededError(CheckpointConflictError):
     """Another run of the thread was faster, or an id is taken: trying again would change nothing."""
+
+
+def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Compare checkpoints; what is not a number equals nothing, and still may be the same."""
+    return one == other or (
+        one.keys() == other.keys() and all(repr(one[key]) == repr(other[key]) for key in one)
+    )
 
 
 def _check_newest(thread: Thread, place: Place) -> None:

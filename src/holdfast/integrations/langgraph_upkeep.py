@@ -29,7 +29,8 @@ class Upkeep:
         with self._recorder.thread(thread_id) as thread:
             thread.refresh()
             if thread.all_puts():
-                self._service.erasure.workflow(thread.workflow_id, reason="LangGraph deleted the thread")
+                reason, erase = "LangGraph deleted the thread", self._service.erasure.workflow
+                self._recorder.insist(lambda: erase(thread.workflow_id, reason=reason))
             thread.lost()
 
     def keep_newest(self, thread_id: str) -> None:
@@ -137,7 +138,8 @@ class Upkeep:
         for put in puts:
             if put.sequence in kept and put.seed is None and (put.ns, put.parent) in gone:
                 self._seed(thread, put)
-        thread.recording.keep_only(thread.workflow_id, kept)
+        last, keep_only = max(put.sequence for put in puts), thread.recording.keep_only
+        self._recorder.insist(lambda: keep_only(thread.workflow_id, kept, through=last))
         thread.refresh()
 
     def _seed(self, thread: Thread, put: Put) -> None:
@@ -155,5 +157,6 @@ class Upkeep:
 
     def _tell_seed(self, thread: Thread, put: Put, history: dict[str, Any]) -> None:
         told = {"id": put.id, "history": history, **({"ns": put.ns} if put.ns else {})}
-        thread.recording.wait(thread.recording.event(AppendEvent(thread.workflow_id, SEED_EVENT, told)))
+        recording, event = thread.recording, AppendEvent(thread.workflow_id, SEED_EVENT, told)
+        self._recorder.insist(lambda: recording.wait(recording.event(event)))
         thread.refresh()
