@@ -11,6 +11,9 @@ READY := .venv/.ready
 CHECKED := src tests $(wildcard benchmarks) examples
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
+# Without compiled modules every process of a test compiles everything again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := test
 .PHONY: test test-frameworks lint counted uncounted format demo bench campaign power-cut clean
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from holdfast.adapters.packer import OrmsgpackPacker
 from holdfast.application.nodes import (
@@ -13,6 +14,7 @@ from holdfast.application.nodes import (
     NodeReader,
     ObjectNode,
     is_tagged,
+    may_be_tagged,
     node_bytes,
     plain_of,
     value_at,
@@ -101,3 +103,24 @@ def test_a_value_is_found_by_its_path(path: list[Any], wanted: Any) -> None:
     tree = {"list": LARGE_LIST, "object": LARGE_OBJECT, "small": {"a": [0, {"b": "found"}]}}
     node = READER.node(tree, ObjectNode({}), None, 0)
     assert value_at(node, path, PACKER) == (tree if wanted is None else wanted)
+
+
+@given(st.lists(values, max_size=6), st.lists(values, max_size=6), st.integers(0, 320))
+def test_a_list_that_was_looked_through_is_read_as_if_it_had_not_been(
+    come: list[Any], more: list[Any], at: int
+) -> None:
+    base = READER.node(LARGE_LIST, None, None, 0)
+    assert isinstance(base, ListNode) and not may_be_tagged(base)
+    now = LARGE_LIST[:at] + come + LARGE_LIST[at:] + more
+    known, fresh = READER.node(now, base, None, 0), READER.node(now, None, None, 0)
+    assert PACKER.pack_plain(plain_of(known, PACKER)) == PACKER.pack_plain(plain_of(fresh, PACKER))
+    assert may_be_tagged(known) == may_be_tagged(fresh)
+
+
+def test_data_that_looks_like_a_tag_is_found_where_there_was_none() -> None:
+    base = READER.node(LARGE_LIST, None, None, 0)
+    assert not may_be_tagged(base)
+    now = [*LARGE_LIST[:-1], {"$hf": "tuple", "v": []}]
+    node = READER.node(now, base, None, 0)
+    assert may_be_tagged(node)
+    assert plain_of(node, PACKER)[-1] == {"$hf": "dict", "v": [["$hf", "tuple"], ["v", []]]}

@@ -1,4 +1,4 @@
-"""An agent that goes on where it was, as a process of its own that may be killed after any commit.
+"""An agent that goes on where it was, for processes that may be killed after any commit.
 
 It tells in a file what it does: `ran NAME` when a step runs, `kept NAME` once the saver has answered for it,
 or when a new process finds it kept, and `ended STATE`.
@@ -7,12 +7,9 @@ or when a new process finds it kept, and `ended STATE`.
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -20,11 +17,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from holdfast.adapters.filesystem.store import FilesystemStore
-from holdfast.adapters.postgres.store import PostgresStore
-from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.integrations.langgraph import HoldfastSaver
-from tests.integrations.killed import counted
 from tests.integrations.langgraph_graphs import asked, whole_agent
 
 ANSWERS = {"review": "yes", "check": "fine"}
@@ -32,41 +25,15 @@ T: Any = {"configurable": {"thread_id": "t"}}
 #: So many times a person is asked, and some more.
 ORDERS_MAX = 10
 
-_MODULE = "tests.integrations.langgraph_program"
 
-
-def context() -> Any:
-    """Answer what starts processes that have this module already: importing takes longer than they run."""
-    found = multiprocessing.get_context("forkserver")
-    found.set_forkserver_preload([_MODULE, "tests.integrations.langgraph_rivals"])
-    return found
-
-
-def run(url: str, log: Path, kill_after: int = 0) -> int:
-    """Run the agent in a process; answer how it ended."""
-    child = context().Process(target=main, args=(url, str(log), kill_after))
-    child.start()
-    child.join()
-    return int(child.exitcode)
-
-
-def main(url: str, log: str, kill_after: int) -> None:
-    """Talk to the end, or until killed after so many commits; `forgets:` is a saver that keeps nothing."""
+def main(url: str, log: str, forget_after: int = 0) -> None:
+    """Talk to the end; `forgets:` is a saver that keeps nothing, and is killed after so many writes."""
     told = _telling(log)
-    with ExitStack() as stack:
-        if url == "forgets:":
-            talk(_ForgetfulSaver(told, kill_after), told)
-            return
-        if kill_after:
-            _kill_after(kill_after)
-        saver = stack.enter_context(HoldfastSaver.open(url))
+    if url == "forgets:":
+        talk(_ForgetfulSaver(told, forget_after), told)
+        return
+    with HoldfastSaver.open(url) as saver:
         talk(_ToldSaver(saver._service, told), told)
-
-
-def _kill_after(commits: int) -> None:
-    left = [commits]
-    for store in (FilesystemStore, PostgresStore, SqliteStore):
-        store.commit = counted(store.commit, left)  # type: ignore[method-assign]
 
 
 def _telling(log: str) -> Callable[[str], None]:
@@ -131,10 +98,10 @@ class _ToldSaver(HoldfastSaver):
 class _ForgetfulSaver(InMemorySaver):
     """Answers as if it had kept something."""
 
-    def __init__(self, told: Callable[[str], None], kill_after: int) -> None:
+    def __init__(self, told: Callable[[str], None], forget_after: int) -> None:
         super().__init__()
         self._told = told
-        self._left = kill_after
+        self._left = forget_after
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,6 @@ from typing import Any
 from holdfast.domain.errors import CheckpointConflictError
 from holdfast.integrations.langgraph import HoldfastSaver
 from tests.integrations.langgraph_graphs import counter
-from tests.integrations.langgraph_program import context
 
 #: Whoever loses as often as this does not lose by chance.
 TRIES_MAX = 400
@@ -60,7 +60,9 @@ def processes(
     url: str, folder: Path, count: int, each: int, thread_of: Callable[[int], str]
 ) -> list[dict[str, Any]]:
     """Let processes run at once; answer what each of them did."""
-    made = context()
+    # Importing takes longer than they run.
+    made = multiprocessing.get_context("forkserver")
+    made.set_forkserver_preload(["tests.integrations.langgraph_rivals"])
     start = made.Barrier(count)
     children = [
         made.Process(

@@ -1,7 +1,8 @@
-"""The sample of a page about a framework, run as it stands, killed after any commit, and run again."""
+"""The sample of a page about a framework, run as it stands."""
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -10,7 +11,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 _SNIPPET = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
-KILLED = -9
 
 
 def sample(name: str) -> str:
@@ -21,21 +21,29 @@ def sample(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How a run of a sample ended, and the lines it had printed until then."""
+    """How a run of a program ended, the lines it had printed until then, and what it complained of."""
 
     code: int
     lines: list[str]
     problem: str
 
 
-def run_sample(code: str, folder: Path, kill_after: int = 0) -> Run:
-    """Run a sample in a process of its own, in a folder.
+KILLED = -9
 
-    Args:
-        code: the sample.
-        folder: where it runs; what it keeps stays there.
-        kill_after: so many commits are durable when the process is killed with `kill -9`; 0: it is not.
-    """
-    command = [sys.executable, "-u", "-m", "tests.integrations.killed", str(kill_after), str(folder)]
-    done = subprocess.run(command, cwd=ROOT, input=code, capture_output=True, text=True)
+
+def run_sample(code: str, folder: Path, kill_after: int = 0) -> Run:
+    """Run a program in a new interpreter, in a folder: what it keeps stays there."""
+    if kill_after:
+        command = [sys.executable, "-u", "-m", "tests.integrations.killed", str(kill_after), str(folder)]
+        ended = subprocess.run(command, cwd=ROOT, input=code, capture_output=True, text=True)
+        return Run(ended.returncode, ended.stdout.splitlines(), ended.stderr)
+    source = folder / "sample.py"
+    source.write_text(code, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, source],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
     return Run(done.returncode, done.stdout.splitlines(), done.stderr)

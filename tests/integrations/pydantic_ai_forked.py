@@ -1,7 +1,8 @@
-"""Run what is read from standard input, killed after one commit or another, and each time once more to its end.
+"""Run what is read from standard input, killed after some of its commits, and each time once more to its end.
 
-`python -m tests.integrations.pydantic_ai_forked FOLDER FIRST EVERY` prints a line of JSON for each kill: after the
-commit FIRST, EVERY commits later, and so on, and at last for a run that nobody killed. It imports the framework once, which takes seconds, and forks: each run is a process of its own all the same.
+`python -m tests.integrations.pydantic_ai_forked FOLDER FIRST EVERY` kills after the commit FIRST, then EVERY
+commits later, and so on until a run ends before it is killed. It prints a line of JSON for each. It imports
+the framework once, which takes seconds, and forks: each run is a process of its own all the same.
 """
 
 from __future__ import annotations

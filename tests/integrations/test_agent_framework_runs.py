@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,13 @@ from agent_framework import InMemoryCheckpointStorage, WorkflowCheckpoint, Workf
 import holdfast
 from holdfast.integrations.agent_framework import HoldfastCheckpointStorage, checkpoint_types
 from tests.integrations.agent_framework_workflows import Draft, asking, chained, functional, nested, talking
-from tests.integrations.pages import KILLED, run_sample, sample
+from tests.integrations.forks import Forks, forks
+from tests.integrations.pages import sample
 
+PAGE = sample("agent_framework")
 STEPS = ["step-0", "step-1", "step-2", "step-3"]
+#: Of the sample, after its beginning.
+SUPERSTEPS = 3
 
 
 @pytest.fixture(params=["file", "sqlite"])
@@ -237,31 +242,25 @@ def test_a_save_that_the_framework_only_logs_can_be_asked_for(caplog):
     assert isinstance(failure, holdfast.UnsupportedTypeError) and "Draft" in str(failure)
 
 
-def killed_and_continued(code: str, folder: Path, after: int) -> tuple[int, list[str], list[str]]:
-    """Kill a sample after so many commits and run it again; answer how it ended, and what was printed."""
-    folder.mkdir()
-    first = run_sample(code, folder, after)
-    second = run_sample(code, folder) if first.code == KILLED else first
-    assert second.code == 0, second.problem
-    return first.code, first.lines, second.lines
+@pytest.fixture(scope="module")
+def runs() -> Iterator[Forks]:
+    with forks(PAGE) as started:
+        yield started
 
 
-def test_the_sample_killed_after_any_commit_goes_on_and_repeats_no_call_of_the_model(tmp_path):
-    code, after, places = sample("agent_framework"), 0, []
-    whole = run_sample(code, tmp_path)
-    assert whole.lines[0] == "begins" and whole.lines[-1] == "2 calls of the model", whole.problem
-    while True:
-        after += 1
-        ended, _, lines = killed_and_continued(code, tmp_path / str(after), after)
-        assert lines[-2:] == whole.lines[-2:]
-        if ended != KILLED:
-            break
-        places.append(lines[0])
-    assert places[:4] == [f"goes on after superstep {number}" for number in range(4)]
+def test_the_sample_killed_after_any_commit_goes_on_and_repeats_no_call_of_the_model(
+    runs: Forks, tmp_path: Path, campaign: bool
+) -> None:
+    assert runs.cold.lines[0] == "begins" and runs.cold.lines[-1] == "2 calls of the model"
+    kills = list(runs.kills(PAGE, tmp_path, every=campaign))
+    for kill in kills:
+        superstep = min(kill.after - 1, SUPERSTEPS)
+        assert kill.second.lines == [f"goes on after superstep {superstep}", *runs.cold.lines[1:]]
+    assert kills[-1].after > SUPERSTEPS
 
 
-def test_the_sample_with_a_store_in_memory_begins_again(tmp_path):
-    code = sample("agent_framework").replace("file:.holdfast", "memory:")
+def test_the_sample_with_a_store_in_memory_begins_again(runs: Forks, tmp_path: Path) -> None:
+    code = PAGE.replace("file:.holdfast", "memory:")
     for calls in (2, 4):
-        lines = run_sample(code, tmp_path).lines
+        lines = runs.run(code, tmp_path).lines
         assert (lines[0], lines[-1]) == ("begins", f"{calls} calls of the model")

@@ -25,7 +25,6 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.ids import check_workflow_id
 from holdfast.domain.state import WorkflowState
-from tests.integrations.crewai_runs import SILENT, without_memory
 
 with warnings.catch_warnings():
     # CrewAI's own modules warn while they are imported.
@@ -34,6 +33,7 @@ with warnings.catch_warnings():
     from crewai.flow.flow import Flow, listen, router, start
     from crewai.flow.human_feedback import human_feedback
     from crewai.flow.persistence import persist
+    from crewai.memory.storage.factory import set_memory_storage_factory
 
     from holdfast.integrations import crewai as translation
     from holdfast.integrations.crewai import HoldfastPersistence, workflow_id_of
@@ -41,10 +41,14 @@ with warnings.catch_warnings():
 
 @pytest.fixture(autouse=True, scope="module")
 def silence() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch, without_memory():
-        for name, value in SILENT.items():
-            patch.setenv(name, value)
+    """Let CrewAI call nobody, and give flows no memory: each would make a database beside the program."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("CREWAI_DISABLE_TELEMETRY", "OTEL_SDK_DISABLED", "CREWAI_DISABLE_VERSION_CHECK"):
+            patch.setenv(name, "true")
+        patch.setenv("CREWAI_TRACING_ENABLED", "false")
+        set_memory_storage_factory(lambda spec: object())
         yield
+        set_memory_storage_factory(None)
 
 
 @pytest.fixture(params=["file", "sqlite", "memory"])

@@ -1,4 +1,4 @@
-"""The sample of the page about Google ADK, killed after each of its commits and run again."""
+"""The sample of the page about Google ADK, killed after its commits and run again."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.integrations.google_adk_forks import Forks, forks
-from tests.integrations.pages import KILLED, sample
+from tests.integrations.forks import KILLED, Forks, forks
+from tests.integrations.pages import sample
 
 _STORE = 'HoldfastSessionService("file:.holdfast")'
 _LOOKUP = "looking up:"
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[Forks]:
-    with forks("google_adk") as found:
-        yield found
+def runs() -> Iterator[Forks]:
+    with forks(sample("google_adk")) as started:
+        yield started
 
 
 def code(store: str) -> str:
@@ -34,32 +34,24 @@ def lookups(lines: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("store", [_STORE, 'HoldfastSessionService("sqlite:adk.db")'], ids=["file", "sqlite"])
-def test_the_sample_ends_the_same_wherever_it_is_killed(store: str, nursery: Forks, tmp_path: Path) -> None:
-    (tmp_path / "whole").mkdir()
-    whole = nursery.run(code(store), tmp_path / "whole")
-    assert whole.code == 0, whole.problem
-    assert told(whole.lines)[-1] == "lookups: 2" and len(lookups(whole.lines)) == 2
-
-    kill_after, is_killed = 0, True
-    while is_killed:
-        kill_after += 1
-        folder = tmp_path / str(kill_after)
-        folder.mkdir()
-        first = nursery.run(code(store), folder, kill_after)
-        is_killed = first.code == KILLED
-        second = nursery.run(code(store), folder)
-        assert second.code == 0, second.problem
-        assert told(second.lines) == told(whole.lines), kill_after
+def test_the_sample_ends_the_same_wherever_it_is_killed(
+    store: str, runs: Forks, tmp_path: Path, campaign: bool
+) -> None:
+    whole = runs.cold.lines
+    assert told(whole)[-1] == "lookups: 2" and len(lookups(whole)) == 2
+    kills = list(runs.kills(code(store), tmp_path, every=campaign))
+    for kill in kills:
+        first, second = lookups(kill.first.lines), lookups(kill.second.lines)
+        assert told(kill.second.lines) == told(whole), kill.after
         # A tool that had answered, but whose answer was not durable yet, is the only one that is asked again.
-        repeated = set(lookups(first.lines)) & set(lookups(second.lines))
-        assert repeated <= set(lookups(first.lines)[-1:])
-        assert set(lookups(first.lines)) | set(lookups(second.lines)) == set(lookups(whole.lines))
-    assert kill_after > 10
+        assert set(first) & set(second) <= set(first[-1:])
+        assert set(first) | set(second) == set(lookups(whole))
+    assert kills[-1].after > 9
 
 
-def test_without_the_store_a_killed_sample_begins_anew(nursery: Forks, tmp_path: Path) -> None:
+def test_without_the_store_a_killed_sample_begins_anew(runs: Forks, tmp_path: Path) -> None:
     in_memory = code('HoldfastSessionService("memory:")').replace(
         "return next(", 'question.count("tall") and os.kill(os.getpid(), 9)\n    return next('
     )
-    assert nursery.run(in_memory, tmp_path).code == KILLED
-    assert len(lookups(nursery.run(in_memory, tmp_path).lines)) == 2
+    assert runs.run(in_memory, tmp_path).code == KILLED
+    assert len(lookups(runs.run(in_memory, tmp_path).lines)) == 2

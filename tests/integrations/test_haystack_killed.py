@@ -1,4 +1,4 @@
-"""The sample of the page about Haystack, killed after each of its commits and run again."""
+"""The sample of the page about Haystack, killed after its commits and run again."""
 
 from __future__ import annotations
 
@@ -7,44 +7,39 @@ from pathlib import Path
 
 import pytest
 
-from tests.integrations.google_adk_forks import Forks, forks
-from tests.integrations.pages import KILLED, sample
+from tests.integrations.forks import KILLED, Forks, forks
+from tests.integrations.pages import sample
 
 _STORE = '"file:.holdfast"'
 _WORK = ("searching", "editing")
+_END = "IT HOLDS ON WITH A HOLDFAST. | What is known about kelp."
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[Forks]:
-    with forks("haystack") as found:
-        yield found
+def runs() -> Iterator[Forks]:
+    with forks(sample("haystack")) as started:
+        yield started
 
 
 @pytest.mark.parametrize("store", [_STORE, '"sqlite:haystack.db"'], ids=["file", "sqlite"])
-def test_the_sample_ends_the_same_wherever_it_is_killed(store: str, nursery: Forks, tmp_path: Path) -> None:
-    assert _STORE in sample("haystack")
-    code = sample("haystack").replace(_STORE, store)
-    expected = ["searching for kelp", "editing"]
-    kill_after, is_killed, end = 0, True, "IT HOLDS ON WITH A HOLDFAST. | What is known about kelp."
-    while is_killed:
-        kill_after += 1
-        folder = tmp_path / str(kill_after)
-        folder.mkdir()
-        first, second = nursery.run(code, folder, kill_after), nursery.run(code, folder)
-        is_killed = first.code == KILLED
-        assert second.code == 0, second.problem
-        assert second.lines[-1] == end
+def test_the_sample_ends_the_same_wherever_it_is_killed(
+    store: str, runs: Forks, tmp_path: Path, campaign: bool
+) -> None:
+    assert _STORE in sample("haystack") and runs.cold.lines[-1] == _END
+    kills = list(runs.kills(sample("haystack").replace(_STORE, store), tmp_path, every=campaign))
+    for kill in kills:
+        assert kill.second.lines[-1] == _END
         # Each component's state before it is durable, so nothing that was done is done again.
-        work = [line for line in first.lines + second.lines if line.startswith(_WORK)]
-        assert work == expected, kill_after
-    assert kill_after > 5
+        work = [line for line in kill.first.lines + kill.second.lines if line.startswith(_WORK)]
+        assert work == ["searching for kelp", "editing"], kill.after
+    assert kills[-1].after > 4
 
 
-def test_without_the_steps_a_kill_leaves_nothing(nursery: Forks, tmp_path: Path) -> None:
+def test_without_the_steps_a_kill_leaves_nothing(runs: Forks, tmp_path: Path) -> None:
     code = sample("haystack").replace(
         "snapshots.run(pipeline, inputs)", "pipeline.run(inputs, snapshot_callback=snapshots)"
     )
     code = code.replace('print("editing")', 'print("editing")\n        os.kill(os.getpid(), 9)')
     for _ in range(2):
-        run = nursery.run(code, tmp_path)
+        run = runs.run(code, tmp_path)
         assert run.code == KILLED and run.lines == ["searching for kelp", "editing"]

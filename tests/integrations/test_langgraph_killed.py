@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.integrations.langgraph_program import run
+from tests.integrations.forks import KILLED, Forks, forks
 from tests.integrations.langgraph_stores import LASTING, url_of
 
-KILLED = -9
 STEPS = ["think 1", "act 2", "think 3", "review", "draft", "check", "part 0", "part 1", "part 2", "sum"]
-#: More commits than the agent makes.
-COMMITS_MAX = 200
+#: On other days than those of a campaign they are only killed again and again.
+OTHERS = ("sqlite", "postgres")
+#: More kills than it takes to end.
+KILLS_MAX = 200
+
+
+def program(url: str, log: str = "log", forget_after: int = 0) -> str:
+    """Answer the agent as a program, with all that any store needs."""
+    return f"""
+import holdfast.adapters.postgres.store
+from tests.integrations.langgraph_program import main
+
+main({url!r}, {log!r}, {forget_after})
+"""
 
 
 def lines(log: Path) -> list[tuple[str, str]]:
@@ -41,55 +53,58 @@ def violations(log: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where an agent writes that nobody disturbs."""
+    return tmp_path_factory.mktemp("undisturbed") / "log"
+
+
+@pytest.fixture(scope="module")
+def runs(undisturbed: Path) -> Iterator[Forks]:
+    with forks(program("file:store", str(undisturbed))) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def whole(runs: Forks, undisturbed: Path) -> Any:
     """What an agent comes to that nobody disturbs."""
-    folder = tmp_path_factory.mktemp("whole")
-    log = folder / "log"
-    assert run(url_of("file", folder), log) == 0
-    assert violations(log) == [] and sorted(name for kind, name in lines(log) if kind == "ran") == sorted(
-        STEPS
-    )
-    return ended(log)
+    ran = [name for kind, name in lines(undisturbed) if kind == "ran"]
+    assert violations(undisturbed) == [] and sorted(ran) == sorted(STEPS)
+    return ended(undisturbed)
 
 
-@pytest.mark.parametrize("kind", LASTING)
+@pytest.mark.parametrize(
+    "kind", ["file", *(pytest.param(kind, marks=pytest.mark.campaign) for kind in OTHERS)]
+)
 def test_an_agent_killed_after_any_commit_goes_on_and_ends_as_an_undisturbed_one(
-    kind: str, whole: Any, tmp_path: Path, campaign: bool
+    kind: str, runs: Forks, whole: Any, tmp_path: Path, campaign: bool
 ) -> None:
-    every = 1 if campaign else 15
-    # On other days each store takes other commits.
-    first = 1 if campaign else 3 + 5 * LASTING.index(kind)
-    for commits in range(first, COMMITS_MAX, every):
-        folder = tmp_path / str(commits)
-        folder.mkdir()
-        url, log = url_of(kind, folder), folder / "log"
-        code = run(url, log, commits)
-        if code == 0:
-            assert commits > len(STEPS)
-            return
-        assert code == KILLED
-        assert run(url, log) == 0
-        assert violations(log) == [], f"killed after {commits} commits"
+    last = 0
+    for kill in runs.kills(lambda place: program(url_of(kind, place)), tmp_path, every=campaign):
+        log, last = kill.folder / "log", kill.after
+        assert violations(log) == [], f"killed after {kill.after} commits"
         assert ended(log) == whole
-    raise AssertionError("the agent never ended by itself")
+    assert last > len(STEPS)
 
 
 @pytest.mark.parametrize("kind", LASTING)
 def test_an_agent_killed_again_and_again_ends_as_an_undisturbed_one(
-    kind: str, whole: Any, tmp_path: Path, campaign: bool
+    kind: str, runs: Forks, whole: Any, tmp_path: Path, campaign: bool
 ) -> None:
-    url, log = url_of(kind, tmp_path), tmp_path / "log"
+    code, log = program(url_of(kind, tmp_path)), tmp_path / "log"
     kills = 0
     # Enough commits to get on each time.
-    while run(url, log, 7 if campaign else 11) == KILLED:
+    while (run := runs.run(code, tmp_path, 7 if campaign else 11)).code == KILLED:
         kills += 1
-        assert kills < COMMITS_MAX
+        assert kills < KILLS_MAX
+    assert run.code == 0, run.problem
     assert kills > 1 and violations(log) == [] and ended(log) == whole
 
 
-def test_with_a_saver_that_keeps_nothing_the_harness_goes_red(whole: Any, tmp_path: Path) -> None:
+def test_with_a_saver_that_keeps_nothing_the_harness_goes_red(
+    runs: Forks, whole: Any, tmp_path: Path
+) -> None:
     """The negative control."""
     log = tmp_path / "log"
-    assert run("forgets:", log, 4) == KILLED
-    assert run("forgets:", log) == 0
+    assert runs.run(program("forgets:", forget_after=4), tmp_path).code == KILLED
+    assert runs.run(program("forgets:"), tmp_path).code == 0
     assert "think 1 ran again" in violations(log) and ended(log) == whole

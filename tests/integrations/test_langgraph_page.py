@@ -1,15 +1,24 @@
-"""The sample of the page: run as it stands, and killed after every commit."""
+"""The sample of the page: run as it stands, and killed after its commits."""
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
-from tests.integrations.pages import KILLED, ROOT, run_sample, sample
+import pytest
+
+from tests.integrations.forks import Forks, forks
+from tests.integrations.pages import ROOT, sample
 
 PAGE = ROOT / "docs" / "integrations" / "langgraph.md"
+
+
+@pytest.fixture(scope="module")
+def runs() -> Iterator[Forks]:
+    with forks(sample("langgraph")) as started:
+        yield started
 
 
 def printed() -> list[str]:
@@ -19,31 +28,24 @@ def printed() -> list[str]:
     return found[1].splitlines()
 
 
-def test_the_sample_prints_what_the_page_says(tmp_path: Path):
-    run = run_sample(sample("langgraph"), tmp_path)
-    assert (run.code, run.lines) == (0, printed()), run.problem
+def test_the_sample_prints_what_the_page_says(runs: Forks) -> None:
+    assert runs.cold.lines == printed()
 
 
-def test_killed_after_any_commit_it_goes_on_and_repeats_nothing_committed(tmp_path: Path, campaign: bool):
-    code = sample("langgraph")
-    for after in itertools.count(1) if campaign else (2, 9):
-        folder = tmp_path / str(after)
-        folder.mkdir()
-        first = run_sample(code, folder, kill_after=after)
-        if first.code == 0:
-            assert after > 14
-            break
-        assert first.code == KILLED, first.problem
-        again = run_sample(code, folder)
-        assert again.code == 0, again.problem
-        assert again.lines[-3:] == printed()[-3:]
-        runs = Counter(line for line in first.lines + again.lines if line.endswith("runs"))
+def test_killed_after_any_commit_it_goes_on_and_repeats_nothing_committed(
+    runs: Forks, tmp_path: Path, campaign: bool
+) -> None:
+    kills = list(runs.kills(sample("langgraph"), tmp_path, every=campaign))
+    for kill in kills:
+        assert kill.second.lines[-3:] == printed()[-3:]
+        done = Counter(line for line in kill.first.lines + kill.second.lines if line.endswith("runs"))
         # A node whose writes were not yet committed when the process died has to run again.
-        assert runs["research runs"] <= 2 and runs["publish runs"] <= 2
-        assert sum(runs.values()) <= 3
+        assert done["research runs"] <= 2 and done["publish runs"] <= 2
+        assert done.total() <= 3
+    assert kills[-1].after > 13
 
 
-def test_without_a_store_that_lasts_it_begins_again(tmp_path: Path):
+def test_without_a_store_that_lasts_it_begins_again(runs: Forks, tmp_path: Path) -> None:
     """The control: what the other tests see is the store's doing."""
     forgetful = sample("langgraph").replace("file:agents", "memory:")
-    assert [run_sample(forgetful, tmp_path).lines for _ in range(2)] == [printed()] * 2
+    assert [runs.run(forgetful, tmp_path).lines for _ in range(2)] == [printed()] * 2

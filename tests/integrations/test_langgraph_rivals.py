@@ -43,7 +43,7 @@ def check_chain(saver: HoldfastSaver) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_eight_threads_on_one_conversation_lose_nothing(kind: str, tmp_path: Path, campaign: bool):
-    each = 20 if campaign else 1
+    each = 6 if campaign else 1
     with HoldfastSaver.open(url_of(kind, tmp_path)) as saver:
         outcomes = crowd(saver, 8, each, lambda _: "t")
         check_one(saver, outcomes, each)
@@ -65,7 +65,7 @@ def test_eight_threads_on_conversations_of_their_own_never_meet(kind: str, tmp_p
 
 @pytest.mark.parametrize("kind", LASTING)
 def test_eight_processes_on_one_conversation_lose_nothing(kind: str, tmp_path: Path, campaign: bool):
-    each, url = 10 if campaign else 1, url_of(kind, tmp_path)
+    each, url = 3 if campaign else 1, url_of(kind, tmp_path)
     outcomes = processes(url, tmp_path, 8, each, lambda _: "t")
     with HoldfastSaver.open(url) as saver:
         check_one(saver, outcomes, each)

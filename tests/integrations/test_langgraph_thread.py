@@ -12,6 +12,7 @@ from holdfast.application.recording import Recording
 from holdfast.domain.event import Event
 from holdfast.integrations.langgraph import HoldfastSaver
 from tests.application.services import make_service
+from tests.integrations.langgraph_graphs import counter
 from tests.integrations.langgraph_stores import LASTING, channels, config_of, got, id_of, put, url_of
 
 LONG = 400
@@ -134,3 +135,17 @@ def test_a_thread_that_was_forgotten_is_read_again(monkeypatch):
             found = got(saver, config_of(str(number)))
             assert found.checkpoint["channel_values"] == {"n": number}
             assert found.pending_writes == [("task", "n", number)]
+
+
+def test_a_clock_that_was_put_back_does_not_stop_a_thread():
+    writer, reader = two_savers()
+    put(writer, config_of("t"), {"items": ["before"]}, 1, id="ffffffff-0000-6000-8000-000000000000")
+    for saver in (writer, reader):
+        graph = counter(2).compile(checkpointer=saver)
+        for number in range(2):
+            last = graph.invoke({"items": [number]}, config_of("t"))
+            assert last["items"][-3:] == [number, "step1", "step2"]
+            assert graph.get_state(config_of("t")).values == last
+    assert last["items"].count("step1") == 4
+    writer.prune(["t"])
+    assert graph.get_state(config_of("t")).values == last

@@ -1,13 +1,14 @@
-"""The samples of the page about plain functions and loops, killed after each of their commits."""
+"""The samples of the page about plain functions and loops, killed after their commits."""
 
 from __future__ import annotations
 
-from itertools import count
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.integrations.pages import KILLED, run_sample, sample
+from tests.integrations.forks import KILLED, Forks, forks
+from tests.integrations.pages import sample
 
 PAGE = sample("no_framework")
 #: What the samples print, and so do, once each in an undisturbed run.
@@ -16,24 +17,26 @@ STEPS += [f"fetch {page}" for page in range(2)]
 ANSWERS = ("reef grip holds on", "the sum is", "['page 0'")
 
 
+@pytest.fixture(scope="module")
+def runs() -> Iterator[Forks]:
+    with forks(PAGE) as started:
+        yield started
+
+
 def answers(lines: list[str]) -> list[str]:
     return [line for line in lines if line.startswith(ANSWERS)]
 
 
-def test_the_samples_killed_after_every_commit_go_on_and_do_no_committed_step_twice(tmp_path: Path) -> None:
-    expected = answers(run_sample(PAGE, _folder(tmp_path, 0)).lines)
+def test_the_samples_killed_after_any_commit_go_on_and_do_no_committed_step_twice(
+    runs: Forks, tmp_path: Path, campaign: bool
+) -> None:
+    expected = answers(runs.cold.lines)
     assert len(expected) == 3
-    for kill_after in count(1):
-        folder = _folder(tmp_path, kill_after)
-        first = run_sample(PAGE, folder, kill_after)
-        if first.code == 0:
-            assert kill_after > len(STEPS) + 5
-            return
-        assert first.code == KILLED, first.problem
-        second = run_sample(PAGE, folder)
-        assert second.code == 0, second.problem
-        assert answers(second.lines) == expected
-        _check_steps(first.lines, second.lines)
+    kills = list(runs.kills(PAGE, tmp_path, every=campaign))
+    for kill in kills:
+        assert answers(kill.second.lines) == expected
+        _check_steps(kill.first.lines, kill.second.lines)
+    assert kills[-1].after > len(STEPS) + 4
 
 
 def _check_steps(first: list[str], second: list[str]) -> None:
@@ -47,28 +50,23 @@ def _check_steps(first: list[str], second: list[str]) -> None:
 
 
 @pytest.mark.parametrize("url", ["file:.holdfast", "sqlite:.holdfast.db"])
-def test_a_sample_that_is_killed_again_and_again_ends_as_an_undisturbed_one(tmp_path: Path, url: str) -> None:
+def test_a_sample_that_is_killed_again_and_again_ends_as_an_undisturbed_one(
+    url: str, runs: Forks, tmp_path: Path
+) -> None:
     code = PAGE.replace("file:.holdfast", url)
-    expected = answers(run_sample(code, _folder(tmp_path, 0)).lines)
-    folder = _folder(tmp_path, 1)
     lines: list[str] = []
     while True:
-        run = run_sample(code, folder, kill_after=6)
+        run = runs.run(code, tmp_path, kill_after=6)
         lines += run.lines
         if run.code == 0:
             break
-    assert set(answers(lines)) == set(expected)
+        assert run.code == KILLED, run.problem
+    assert set(answers(lines)) == set(answers(runs.cold.lines))
     assert {line: lines.count(line) for line in STEPS[:3]} == dict.fromkeys(STEPS[:3], 1)
 
 
-def test_without_a_store_that_stays_the_sample_starts_over(tmp_path: Path) -> None:
+def test_without_a_store_that_stays_the_sample_starts_over(runs: Forks, tmp_path: Path) -> None:
     code = PAGE.replace("file:.holdfast", "memory:")
-    first, second = run_sample(code, tmp_path), run_sample(code, tmp_path)
+    first, second = runs.run(code, tmp_path), runs.run(code, tmp_path)
     assert [line for line in first.lines if line in STEPS] == STEPS
     assert second.lines == first.lines
-
-
-def _folder(parent: Path, number: int) -> Path:
-    folder = parent / str(number)
-    folder.mkdir()
-    return folder

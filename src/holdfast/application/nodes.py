@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.domain.errors import InvalidStateError
-from holdfast.domain.msgpack import array_head, map_head, shape
+from holdfast.domain.msgpack import array_head, contains, map_head, shape
 from holdfast.domain.tree import TAG
 from holdfast.ports import Packer
 
@@ -53,13 +53,15 @@ class ObjectNode:
 class ListNode:
     """A list in packed chunks of `step` items, the last of which may be shorter."""
 
-    __slots__ = ("_size", "chunks", "count", "step")
+    __slots__ = ("_clean", "_size", "chunks", "count", "step")
 
-    def __init__(self, chunks: list[bytes], count: int, step: int) -> None:
+    def __init__(self, chunks: list[bytes], count: int, step: int, base: ListNode | None = None) -> None:
         self.chunks = chunks
         self.count = count
         self.step = step
         self._size = -1
+        #: So many chunks at the beginning are known to hold no tagged object.
+        self._clean: int = _shared(chunks, base.clean) if base is not None else 0
 
     @property
     def size(self) -> int:
@@ -69,6 +71,20 @@ class ListNode:
             heads = full * len(array_head(self.step)) + (len(array_head(rest)) if rest else 0)
             self._size = len(array_head(self.count)) + sum(map(len, self.chunks)) - heads
         return self._size
+
+    @property
+    def clean(self) -> list[bytes]:
+        """The chunks at the beginning that are known to hold no tagged object."""
+        return self.chunks[: self._clean]
+
+    @property
+    def may_be_tagged(self) -> bool:
+        """Whether a tagged object may be in it; what was looked at once is not looked at again."""
+        for chunk in self.chunks[self._clean :]:
+            if contains(chunk, _TAG_HEAD, rare=1):
+                return True
+            self._clean += 1
+        return False
 
     def items_in(self, chunk: int) -> int:
         """Count the items of one chunk."""
@@ -131,9 +147,20 @@ def value_at(node: Node, path: Sequence[str | int], packer: Packer) -> Any:
 def may_be_tagged(node: Node) -> bool:
     """Tell whether a node may hold a tagged object anywhere."""
     if isinstance(node, bytes):
-        return _TAG_HEAD in node
-    parts = node.children.values() if isinstance(node, ObjectNode) else node.chunks
-    return any(map(may_be_tagged, parts))
+        return contains(node, _TAG_HEAD, rare=1)
+    return (
+        any(map(may_be_tagged, node.children.values()))
+        if isinstance(node, ObjectNode)
+        else node.may_be_tagged
+    )
+
+
+def _shared(chunks: list[bytes], known: list[bytes]) -> int:
+    """Count the chunks at the beginning that are those of another list."""
+    return next(
+        (at for at, (one, other) in enumerate(zip(chunks, known, strict=False)) if one is not other),
+        min(len(chunks), len(known)),
+    )
 
 
 def node_at(node: Node, path: Sequence[str]) -> tuple[Node, Sequence[str]]:
@@ -240,12 +267,24 @@ class NodeReader:
             if tail or len(value) == base.count:
                 return self._longer(base, tail)
         items, step, old = value.copy(), base.step, base.chunks
-        pack = self._pack
-        chunks = [pack(items[at : at + step]) for at in range(0, len(items), step)]
+        pack, parts = self._pack, [items[at : at + step] for at in range(0, len(items), step)]
+        clean = base.clean
+        chunks = [self._packed_again(part, was) for part, was in zip(parts, clean, strict=False)]
+        chunks += [pack(part) for part in parts[len(chunks) :]]
         if chunks == old and len(items) == base.count:
             return base
         shared = [mine if new == mine else new for new, mine in zip(chunks, old, strict=False)]
-        return ListNode(shared + chunks[len(shared) :], len(items), step)
+        return ListNode(shared + chunks[len(shared) :], len(items), step, base)
+
+    def _packed_again(self, items: list[Any], clean: bytes) -> bytes:
+        """Pack items that were without tags before: if their bytes are the same, nobody need look for any."""
+        try:
+            if self._pack_plain(items) == clean:
+                return clean
+        except Exception:
+            # Something is there now that is not plain.
+            return self._pack(items)
+        return self._pack(items)
 
     def _longer(self, base: ListNode, tail: list[Any]) -> ListNode:
         """Add items to a list without looking at those it has."""
@@ -258,7 +297,7 @@ class NodeReader:
             head, added = len(array_head(rest)), len(array_head(len(fill)))
             chunks[-1] = array_head(rest + len(fill)) + chunks[-1][head:] + self._pack(fill)[added:]
         chunks += [self._pack(tail[at : at + step]) for at in range(len(fill), len(tail), step)]
-        return ListNode(chunks, base.count + len(tail), step)
+        return ListNode(chunks, base.count + len(tail), step, base)
 
     def _split(self, data: bytes, level: int) -> Node:
         """Split a large leaf into parts, from its bytes: the caller's value is not read again."""

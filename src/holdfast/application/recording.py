@@ -70,7 +70,12 @@ class Recording:
 
     def event_seq(self, workflow_id: str) -> int:
         """Tell how far the journal of a workflow is."""
-        return self._engine.kit.store.head(workflow_id).event_seq
+        return self.head(workflow_id)[1]
+
+    def head(self, workflow_id: str) -> tuple[int, int]:
+        """Tell the last checkpoint that a workflow ever had, 0 for none, and how far its journal is."""
+        head = self._engine.kit.store.head(workflow_id)
+        return head.sequence, head.event_seq
 
     def events(self, workflow_id: str, after: int) -> list[Event]:
         """Answer what was recorded in a workflow after an event; whoever runs it reads untold."""

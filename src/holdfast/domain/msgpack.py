@@ -18,7 +18,7 @@ MAX_DEPTH = 10_000
 DECODE_DEPTH = MAX_DEPTH + 1_000
 
 #: After so many bytes that were not the needle the byte is not rare.
-_RARE_TRIES = 100
+_RARE_TRIES = 4
 #: In so few bytes anything is found at once.
 _SHORT_BYTES = 1024
 

@@ -10,6 +10,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from heapq import merge
 from itertools import islice
 from typing import Any
@@ -247,7 +248,8 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         """Answer checkpoints, the newest first, each with its state: an event loop must not wait for one."""
-        found = self.list(config, filter=filter, before=before, limit=limit)
+        ask = partial(self.list, config, filter=filter, before=before, limit=limit)
+        found = await asyncio.to_thread(ask)
         while (item := await asyncio.to_thread(_next_whole, found)) is not None:
             yield item
 

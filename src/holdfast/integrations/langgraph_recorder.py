@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
 from holdfast.application.commands import AppendEvent, CheckpointOptions
 from holdfast.application.commit_queue import Ticket
@@ -15,6 +17,7 @@ from holdfast.domain.checkpoint import CheckpointType
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointWriteError,
+    InvalidStateError,
     LeaseHeldError,
     LeaseLostError,
 )
@@ -47,6 +50,11 @@ class Recorder:
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
+        self.begin()
+        _RECORDERS.add(self)
+
+    def begin(self) -> None:
+        """Remember nothing: at the start, and in a forked child, where others may have held the locks."""
         self._mutex = Lock()
         self._threads: OrderedDict[str, Thread] = OrderedDict()
 
@@ -143,6 +151,11 @@ class Recorder:
                 is_final = isinstance(conflict, LeaseHeldError | LeaseLostError | SupersededError)
                 if is_final or attempt == _ATTEMPTS - 1:
                     raise
+            except InvalidStateError:
+                # What is to stay as it was may have been removed by others since.
+                self._lost(thread)
+                if attempt:
+                    raise
             except CheckpointWriteError:
                 self._lost(thread)
                 raise
@@ -189,7 +202,7 @@ class Recorder:
         options: CheckpointOptions = {
             "note": {NOTE: told},
             "force": True,
-            "expected_sequence": standing.sequence or None,
+            "expected_sequence": thread.made,
             "type": _TYPES.get(metadata.get("source", ""), CheckpointType.STAGE_COMPLETE),
         }
         if not place.ns and place.checkpoint_id and parent is None:
@@ -226,6 +239,19 @@ class Recorder:
         """Answer the name of a thread that is too long for a workflow's."""
         state = self.recording.newest_state(workflow_id)
         return str(state.at("metadata", "thread_id")) if state else workflow_id.removeprefix(PREFIX)
+
+
+#: All there are, for children that inherit them.
+_RECORDERS: WeakSet[Recorder] = WeakSet()
+
+
+def _after_fork() -> None:
+    for recorder in list(_RECORDERS):
+        recorder.begin()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class SupersededError(CheckpointConflictError):

@@ -105,6 +105,8 @@ class Thread:
         self.workflow_id = workflow_id
         self.recording = recording
         self._lock = threading.RLock()
+        #: The last checkpoint that was ever made, removed or not: what the next one follows.
+        self.made = 0
         self._forget()
 
     def __enter__(self) -> Thread:
@@ -136,7 +138,8 @@ class Thread:
 
     def refresh(self) -> None:
         """Take in what was recorded since, here or elsewhere."""
-        head = self.recording.event_seq(self.workflow_id)
+        made, head = self.recording.head(self.workflow_id)
+        self.made = made
         if not self.is_read or head < self._head:
             self._read(max(head - _FIRST_EVENTS, 0), head)
         elif head > self._head:
@@ -148,7 +151,7 @@ class Thread:
             self._take(events)
 
     def newest(self, ns: str) -> Put | None:
-        """Answer the newest checkpoint of a namespace."""
+        """Answer the newest checkpoint of a namespace: the one that was put last."""
         return self._found(lambda: self._newest.get(ns))
 
     def put(self, ns: str, checkpoint_id: str) -> Put | None:
@@ -172,6 +175,12 @@ class Thread:
         """Answer every checkpoint that is there, in the order in which they were put."""
         return sorted(self.newest_first(None, None), key=lambda put: put.sequence)
 
+    def says_anything(self) -> bool:
+        """Tell whether the journal holds anything of LangGraph's, be it of checkpoints that are gone."""
+        while not (self._puts or self._early) and self._after > 0:
+            self._reach_back()
+        return bool(self._puts or self._early)
+
     def standing(self) -> Standing:
         """Answer which channels the newest state holds, of which versions."""
         if self._known.sequence != self._last:
@@ -188,7 +197,7 @@ class Thread:
         """Take in a checkpoint that was queued here just now, as if it were read."""
         if self._follows(ticket):
             sequence = ticket.result.sequence
-            self._last = sequence
+            self._last = self.made = sequence
             self._take_put(sequence, told)
             self._known = Standing(sequence, spaces)
 
@@ -229,7 +238,7 @@ class Thread:
         for event in events:
             self._head = event.seq
             if event.type == CREATED_EVENT:
-                self._last = event.cp_seq or 0
+                self._last = self.made = event.cp_seq or 0
                 if NOTE in event.data:
                     self._take_put(self._last, event.data[NOTE])
             elif event.type == WRITES_EVENT:
@@ -252,9 +261,8 @@ class Thread:
         self._puts[put.ns, put.id] = put
         for early in self._early.pop((put.ns, put.id), ()):
             self._take_writes(early)
-        newest = self._newest.get(put.ns)
-        if newest is None or put.id > newest.id:
-            self._newest[put.ns] = put
+        # Not the one with the largest id: a clock that was put back must not stop a thread.
+        self._newest[put.ns] = put
 
     def _take_writes(self, told: Mapping[str, Any]) -> None:
         key = told.get("ns", ""), told["id"]
@@ -282,4 +290,4 @@ class Thread:
                 left = [put for put in self._puts.values() if put.ns == ns and not put.is_gone]
                 self._newest.pop(ns)
                 if left:
-                    self._newest[ns] = max(left, key=lambda put: put.id)
+                    self._newest[ns] = max(left, key=lambda put: put.sequence)

@@ -28,7 +28,7 @@ class Upkeep:
         """Erase a thread, if there is one."""
         with self._recorder.thread(thread_id) as thread:
             thread.refresh()
-            if thread.all_puts():
+            if thread.says_anything():
                 reason, erase = "LangGraph deleted the thread", self._service.erasure.workflow
                 self._recorder.insist(lambda: erase(thread.workflow_id, reason=reason))
             thread.lost()
@@ -38,7 +38,7 @@ class Upkeep:
         with self._recorder.thread(thread_id) as thread:
             thread.refresh()
             puts = thread.all_puts()
-            newest = {put.ns: put for put in sorted(puts, key=lambda put: put.id)}
+            newest = {put.ns: put for put in puts}
             kept = {put.sequence for put in newest.values()}
             self._remove(thread, puts, kept)
 

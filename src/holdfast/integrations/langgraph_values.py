@@ -46,6 +46,8 @@ _MESSAGES = frozenset(_CLASSES)
 _BY_TYPE = {cls.model_fields["type"].default: cls for cls in _CLASSES}
 _FIELDS = {cls: frozenset(cls.model_fields) for cls in _CLASSES}
 
+_set = object.__setattr__
+
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 #: Forms from which a serializer might make objects of any class. Nothing is written in them, nothing is read.
 _REVIVING = frozenset({"json", "pickle"})
@@ -214,10 +216,10 @@ def _message(fields: Any) -> BaseMessage:
         return _validated(cls, fields)
     message = cls.__new__(cls)
     # As pydantic does for what is known to be right: it was, when it was stored, and its bytes are verified.
-    object.__setattr__(message, "__dict__", fields)
-    object.__setattr__(message, "__pydantic_fields_set__", set(fields))
-    object.__setattr__(message, "__pydantic_extra__", None)
-    object.__setattr__(message, "__pydantic_private__", None)
+    _set(message, "__dict__", fields)
+    _set(message, "__pydantic_fields_set__", set(fields))
+    _set(message, "__pydantic_extra__", None)
+    _set(message, "__pydantic_private__", None)
     return message
 
 

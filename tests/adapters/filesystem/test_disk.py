@@ -110,3 +110,10 @@ def test_pages_are_shared_and_files_mapped(disk, root):
     one.close()
     two.close()
     disk.close(handle)
+
+
+def test_no_folder_is_made_in_a_store_that_is_gone(disk, root):
+    root.rmdir()
+    with pytest.raises(FileNotFoundError):
+        disk.make_folder("a/b")
+    assert not root.exists()

@@ -82,6 +82,9 @@ class Disk:
         try:
             self._make_one(parent, name)
         except FileNotFoundError:
+            if not parent:
+                # The store's own folder is gone, and nobody asked for a new one.
+                raise
             self.make_folder(parent)
             self._make_one(parent, name)
 
