@@ -59,5 +59,4 @@ def test_without_its_session_a_run_that_is_taken_again_leaves_its_items_twice(
     runs: Forks, tmp_path: Path
 ) -> None:
     code = PAGE.replace("again=True, session=session", "again=True")
-    answers = {kill.second.lines[-1] for kill in runs.kills(code, tmp_path, every=True)}
-    assert answers > {ANSWER}
+    assert any(kill.second.lines[-1] != ANSWER for kill in runs.kills(code, tmp_path, every=True))

@@ -70,11 +70,15 @@ class Recording:
 
     def event_seq(self, workflow_id: str) -> int:
         """Tell how far the journal of a workflow is."""
-        return self.head(workflow_id)[1]
+        return self._engine.kit.store.head(workflow_id).event_seq
 
     def head(self, workflow_id: str) -> tuple[int, int]:
-        """Tell the last checkpoint that a workflow ever had, 0 for none, and how far its journal is."""
-        head = self._engine.kit.store.head(workflow_id)
+        """Tell the last checkpoint that a workflow ever had, 0 for none, and how far its journal is.
+
+        What was acknowledged and waits for a store that can be written counts.
+        """
+        held = self._engine.writer.held_base(workflow_id)
+        head = self._engine.kit.store.head(workflow_id) if held is None else held.head
         return head.sequence, head.event_seq
 
     def events(self, workflow_id: str, after: int) -> list[Event]:

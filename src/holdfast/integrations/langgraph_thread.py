@@ -182,13 +182,12 @@ class Thread:
         return bool(self._puts or self._early)
 
     def standing(self) -> Standing:
-        """Answer which channels the newest state holds, of which versions."""
-        if self._known.sequence != self._last:
-            told = None
-            if self._last:
-                told = self.recording.state(self.workflow_id, self._last).at("metadata", NOTE)
+        """Answer which channels the newest state holds, of which versions; of one that is gone, none."""
+        last = self._last if self._last == self.made else 0
+        if self._known.sequence != last:
+            told = self.recording.state(self.workflow_id, last).at("metadata", NOTE) if last else None
             spaces = {ns: Space.read(stored) for ns, stored in (told or {}).items()}
-            self._known = Standing(self._last, spaces)
+            self._known = Standing(last, spaces)
         return self._known
 
     # -- telling -----------------------------------------------------------------------------------
