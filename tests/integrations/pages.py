@@ -28,15 +28,8 @@ class Run:
     problem: str
 
 
-KILLED = -9
-
-
-def run_sample(code: str, folder: Path, kill_after: int = 0) -> Run:
+def run_sample(code: str, folder: Path) -> Run:
     """Run a program in a new interpreter, in a folder: what it keeps stays there."""
-    if kill_after:
-        command = [sys.executable, "-u", "-m", "tests.integrations.killed", str(kill_after), str(folder)]
-        ended = subprocess.run(command, cwd=ROOT, input=code, capture_output=True, text=True)
-        return Run(ended.returncode, ended.stdout.splitlines(), ended.stderr)
     source = folder / "sample.py"
     source.write_text(code, encoding="utf-8")
     done = subprocess.run(

@@ -32,7 +32,6 @@ from pydantic import BaseModel
 
 import holdfast
 from holdfast.domain.errors import CheckpointError, CheckpointSchemaError, ConfigError, RedactedStateWarning
-from holdfast.domain.ids import check_workflow_id
 from holdfast.integrations import agent_framework
 from holdfast.integrations.agent_framework import HoldfastCheckpointStorage, checkpoint_types
 
@@ -453,22 +452,6 @@ def test_neither_pickle_nor_private_modules_of_the_framework_are_imported():
 
 
 # Names
-
-NAMES = st.text(st.characters(codec=None) | st.sampled_from("/@~% .\x00\u2028"), max_size=300)
-
-
-@given(NAMES, NAMES.filter(bool))
-def test_any_name_and_id_make_a_workflow_id(name, checkpoint_id):
-    check_workflow_id(f"{agent_framework._run_prefix(name)}{agent_framework._part(checkpoint_id)}")
-
-
-@given(NAMES, NAMES, NAMES, NAMES)
-def test_different_names_never_share_a_run(name, own_id, other, other_id):
-    ids = {
-        (name, own_id): f"{agent_framework._run_prefix(name)}{agent_framework._part(own_id)}",
-        (other, other_id): f"{agent_framework._run_prefix(other)}{agent_framework._part(other_id)}",
-    }
-    assert len(set(ids.values())) == len(ids)
 
 
 @pytest.mark.parametrize(

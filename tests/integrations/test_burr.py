@@ -25,7 +25,6 @@ from holdfast.domain.errors import (
     InvalidStateError,
     RedactedStateWarning,
 )
-from holdfast.domain.ids import check_workflow_id
 from holdfast.integrations import burr
 from holdfast.integrations.burr import HoldfastAsyncPersister, HoldfastPersister
 
@@ -245,23 +244,6 @@ def test_neither_pickle_nor_burrs_own_serialization_is_used():
 
 
 # Names
-
-NAMES = st.text(st.characters(codec=None) | st.sampled_from("/@~% .\x00\u2028"), max_size=300)
-
-
-@given(NAMES, NAMES.filter(bool))
-def test_any_partition_and_application_make_a_workflow_id(partition_key, app_id):
-    check_workflow_id(burr._workflow_id(partition_key, app_id))
-
-
-@given(NAMES, NAMES, NAMES, NAMES)
-def test_different_applications_never_share_a_workflow(partition_key, app_id, other_key, other_id):
-    ids = {
-        (key, app): burr._workflow_id(key, app)
-        for key, app in ((partition_key, app_id), (other_key, other_id))
-    }
-    assert len(set(ids.values())) == len(ids)
-
 
 HOSTILE = [
     ("a/b", "c"),

@@ -7,7 +7,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote_to_bytes
 
 import pytest
 from haystack.core.errors import BreakpointException, PipelineRuntimeError
@@ -19,8 +18,7 @@ from hypothesis import strategies as st
 import holdfast
 from holdfast import CheckpointConflictError, CheckpointCorruptError, WorkflowState
 from holdfast.domain.errors import CheckpointNotFoundError, LeaseHeldError, UnsupportedTypeError
-from holdfast.domain.ids import check_workflow_id
-from holdfast.integrations.haystack import HoldfastSnapshots, run_workflow
+from holdfast.integrations.haystack import HoldfastSnapshots
 from tests.integrations.haystack_pipelines import (
     INPUTS,
     Reading,
@@ -31,8 +29,6 @@ from tests.integrations.haystack_pipelines import (
     question_pipeline,
     ran,
 )
-
-ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()), max_size=250)
 
 
 @pytest.fixture(autouse=True)
@@ -284,14 +280,6 @@ def test_a_callback_that_cannot_store_does_not_hide_why_a_component_failed(
         with caplog.at_level(logging.ERROR), pytest.raises(PipelineRuntimeError, match="closed"):
             question_pipeline(failures=1).run(INPUTS, snapshot_callback=snapshots)
         assert "not 7" in caplog.text
-
-
-@given(ANY_TEXT, ANY_TEXT)
-def test_no_two_runs_have_the_same_name(first: str, second: str) -> None:
-    names = [check_workflow_id(run_workflow(one)) for one in (first, second)]
-    assert (names[0] == names[1]) == (first == second)
-    part = names[0].removeprefix("haystack/")
-    assert part.startswith("~") or unquote_to_bytes(part).decode("utf-8", "surrogatepass") == first
 
 
 @pytest.mark.parametrize("hostile", ["../..", "~" * 300, "a\x00b\n", "\ud800", "x" * 5000, "'; --", ""])

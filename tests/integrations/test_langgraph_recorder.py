@@ -13,6 +13,7 @@ from holdfast.adapters.memory import MemoryStore
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointWriteError,
+    InvalidIdError,
     LeaseHeldError,
     LegalHoldError,
     StoreReadOnlyError,
@@ -177,3 +178,65 @@ def test_a_thread_under_legal_hold_is_not_removed():
             with pytest.raises(LegalHoldError):
                 remove()
         assert len(list(saver.list(config_of("t")))) == 2
+
+
+HOSTILE = [
+    "..",
+    "../../etc/passwd",
+    "/etc/passwd",
+    "C:\\con",
+    "a" * 5_000,
+    "a" * 4_999 + "b",
+    "\x00",
+    "a\x00b",
+    "\ud800",
+    " a ",
+    "a",
+    "A",
+    "'; drop table checkpoints; --",
+    "%s%n",
+    "a@1",
+    "a@latest",
+    "a~b",
+    "a%7Eb",
+    "\u202egnp",
+    "\u2028",
+    "é",
+    "e\u0301",
+    "langgraph/a",
+    ".",
+    "~",
+    "\n",
+]
+
+
+def test_a_thread_without_a_name_is_refused_and_told_what_to_do():
+    with HoldfastSaver.open("memory:") as saver:
+        empty: list[Any] = [config_of(""), {"configurable": {}}]
+        for config in empty:
+            with pytest.raises(InvalidIdError, match="thread_id"):
+                saver.get_tuple(config)
+
+
+@pytest.mark.parametrize("kind", LASTING)
+def test_hostile_names_are_threads_like_any_other(kind: str, tmp_path):
+    url = url_of(kind, tmp_path)
+    with HoldfastSaver.open(url) as saver:
+        for number, name in enumerate(HOSTILE):
+            put(saver, config_of(name), {"n": number})
+    with HoldfastSaver.open(url) as saver:
+        assert [channels(saver, config_of(name)) for name in HOSTILE] == [
+            {"n": number} for number in range(len(HOSTILE))
+        ]
+        listed = {found.config["configurable"]["thread_id"] for found in saver.list(None)}
+        assert listed == set(HOSTILE)
+        saver.delete_thread(HOSTILE[4])
+        assert saver.get_tuple(config_of(HOSTILE[4])) is None
+        assert channels(saver, config_of(HOSTILE[5])) == {"n": 5}
+    assert sorted(path.name for path in tmp_path.parent.iterdir() if path.name == "etc") == []
+
+
+def test_a_number_is_as_good_a_name_as_its_text():
+    with HoldfastSaver.open("memory:") as saver:
+        put(saver, config_of(7), {"n": 1})
+        assert channels(saver, config_of("7")) == {"n": 1}

@@ -212,7 +212,7 @@ REFUSED = [
 
 
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
-@pytest.mark.parametrize("value", REFUSED, ids=repr)
+@pytest.mark.parametrize("value", REFUSED, ids=lambda value: type(value).__name__)
 def test_what_would_not_come_back_is_refused_when_it_is_put_and_nothing_is_recorded(value: Any):
     for nested in (value, [value], {"a": (value,)}):
         with HoldfastSaver.open("memory:") as saver:

@@ -27,9 +27,8 @@ from holdfast.domain.errors import (
     InvalidStateError,
     UnsupportedTypeError,
 )
-from holdfast.domain.ids import check_workflow_id
 from holdfast.domain.state import WorkflowState
-from holdfast.integrations.llama_index import HoldfastRuntime, SafeSerializer, workflow_id_of
+from holdfast.integrations.llama_index import HoldfastRuntime, SafeSerializer
 from tests.integrations.llama_index_loop import in_a_loop
 
 
@@ -503,16 +502,6 @@ def test_any_plain_value_comes_back_from_a_store(values: list[Any]):
                 assert await (await runtime.context(hold, f"r{n}")).store.get("value") == value
 
     asyncio.run(there_and_back())
-
-
-NAMES = st.text(st.characters(), min_size=0, max_size=400)
-
-
-@given(NAMES, NAMES)
-@settings(max_examples=200)
-def test_every_name_is_a_workflow_of_its_own(one: str, other: str):
-    assert check_workflow_id(workflow_id_of(one)) == workflow_id_of(one)
-    assert (workflow_id_of(one) == workflow_id_of(other)) == (one == other)
 
 
 @pytest.mark.parametrize("name", ["../../x", "a\0b", "\ud800", "@latest", "n" * 5000, " ", "run:a/b%2F"])

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic_ai.conversation import Conversation
 from pydantic_ai.conversation_store import ConversationConflict, ConversationEntry, ConversationRecord
 from pydantic_ai.exceptions import UserError
@@ -29,8 +27,7 @@ from pydantic_ai.tools import DeferredToolRequests
 
 import holdfast
 from holdfast.domain.errors import CheckpointCorruptError, LeaseHeldError
-from holdfast.domain.ids import check_workflow_id
-from holdfast.integrations.pydantic_ai_conversations import HoldfastConversationStore, conversation_workflow
+from holdfast.integrations.pydantic_ai_conversations import HoldfastConversationStore
 from tests.integrations.pydantic_ai_agents import durable_agent, says
 
 
@@ -262,12 +259,6 @@ def test_eight_writers_lose_nothing(scheme: str, tmp_path: Path) -> None:
         texts = {message["parts"][0]["content"] for message in state.messages}
         assert texts == {f"{worker}.{turn}" for worker in range(4) for turn in range(3)}
         assert len(state.messages) == 12 and len(service.workflows()) == 5
-
-
-@given(st.lists(st.text(min_size=1), min_size=2, max_size=2, unique=True))
-def test_names_differ_and_are_workflows(names: list[str]) -> None:
-    workflows = [check_workflow_id(conversation_workflow(name)) for name in names]
-    assert workflows[0] != workflows[1]
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,13 @@ from holdfast.domain.errors import (
     CheckpointError,
     CheckpointNotFoundError,
     CheckpointWriteError,
+    KeyDestroyedError,
     UnstorableValueError,
     UnsupportedTypeError,
 )
 from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointID
+from holdfast.domain.keyring_file import workflow_scope
 from holdfast.domain.record import Lease
 from holdfast.domain.recovery import RecoveryMode, RecoveryResult
 from holdfast.domain.state import WorkflowState
@@ -81,6 +83,15 @@ class Recording:
         head = self._engine.kit.store.head(workflow_id) if held is None else held.head
         return head.sequence, head.event_seq
 
+    def key_of(self, workflow_id: str) -> str:
+        """Name the key that a workflow is sealed with, empty for none; one that is gone shows in a second."""
+        vault = self._engine.kit.vault
+        try:
+            key = None if vault is None else vault.keyring.find(workflow_scope(workflow_id))
+        except KeyDestroyedError:
+            key = None
+        return "" if key is None else key.id
+
     def events(self, workflow_id: str, after: int) -> list[Event]:
         """Answer what was recorded in a workflow after an event; whoever runs it reads untold."""
         reader = self._engine.reader
@@ -108,7 +119,10 @@ class Recording:
         """
         engine = self._engine
         with engine.writer.bases.slot(workflow_id) as slot:
-            base = slot.base
+            base, pending = slot.base, slot.pending
+        if pending is not None:
+            # Until that is decided, what is remembered may be a state that never comes to be.
+            engine.queue.settle(pending)
         if base is not None and base.sound and base.snapshot and base.id and base.id.sequence == sequence:
             facts: dict[str, int | str] = {"cp_seq": sequence, "checksum": base.id.checksum}
             told = engine.trail.told(AuditType.STATE_RESTORED, workflow_id=workflow_id, facts=facts)
@@ -146,6 +160,11 @@ class Recording:
     def workflows(self) -> Iterator[str]:
         """Answer the ids of all workflows, in no particular order."""
         return self._engine.kit.store.workflows()
+
+    def is_kept(self, ticket: Ticket) -> bool:
+        """Tell whether a ticket's commit was made, once that is decided."""
+        self._engine.queue.settle(ticket)
+        return ticket.error is None
 
     def wait(self, ticket: Ticket) -> Any:
         """Answer a ticket's result once it is durable."""

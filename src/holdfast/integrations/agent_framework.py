@@ -7,14 +7,11 @@ name never meet. A superstep costs what it changed.
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import re
 from collections.abc import Mapping
 from functools import partial, reduce
 from operator import or_
 from types import GenericAlias, NoneType, TracebackType, UnionType
 from typing import Any, Union, get_args, get_origin
-from urllib.parse import unquote
 
 from holdfast.application.aio import AsyncCheckpointService
 from holdfast.bootstrap import open_async
@@ -24,6 +21,7 @@ from holdfast.domain.ids import CheckpointID
 from holdfast.domain.plain import TypeRegistry, to_plain
 from holdfast.domain.state import WorkflowState
 from holdfast.integrations.framework import framework
+from holdfast.integrations.names import names_begin, names_in, stage_name, workflow_name
 
 with framework("agent-framework-core", "1.23", "1.24", extra="agent-framework"):
     from agent_framework import (
@@ -40,12 +38,7 @@ with framework("agent-framework-core", "1.23", "1.24", extra="agent-framework"):
         WorkflowMessage,
     )
 
-_ROOM = "agent-framework"
-#: What cannot be a part of a workflow id as it is: `/` parts, `@` selects, `~` marks a hash, `%` an escape.
-_UNSAFE = re.compile(r"[/@~%\s\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-_NAME_CHARS_MAX = 150
-_CHECKPOINT_CHARS_MAX = 80
-_HASH_CHARS = 32
+_ROOM = "agent-framework/"
 _EVERYTHING = 2**62
 _PLACES_MAX = 4096
 #: Types of answers that a request may ask for, beside those that are registered.
@@ -105,7 +98,7 @@ class HoldfastCheckpointStorage:
             WorkflowCheckpointException: there is none of this id.
             CheckpointCorruptError: what is stored is not what was saved.
         """
-        place = await self._find(checkpoint_id, f"{_ROOM}/")
+        place = await self._find(checkpoint_id, _ROOM)
         if place is not None:
             return await self._read(place, checkpoint_id)
         raise WorkflowCheckpointException(f"there is no checkpoint {checkpoint_id!r} in this store")
@@ -140,7 +133,7 @@ class HoldfastCheckpointStorage:
         Raises:
             LegalHoldError: a legal hold covers it.
         """
-        place = await self._find(checkpoint_id, f"{_ROOM}/")
+        place = await self._find(checkpoint_id, _ROOM)
         return place is not None and await (await self._open()).delete(place)
 
     async def close(self) -> None:
@@ -165,12 +158,13 @@ class HoldfastCheckpointStorage:
         return self._service
 
     async def _save(self, checkpoint: WorkflowCheckpoint) -> str:
-        prefix, previous = _run_prefix(checkpoint.workflow_name), checkpoint.previous_checkpoint_id
+        prefix, previous = names_begin(_ROOM, checkpoint.workflow_name), checkpoint.previous_checkpoint_id
         before = await self._find(previous, prefix) if previous else None
         if before is not None and await self._landed(checkpoint, before.workflow_id, before.sequence):
             return checkpoint.checkpoint_id
         # The first of a run, or what goes on from a checkpoint that another one follows already.
-        if await self._landed(checkpoint, f"{prefix}{_part(checkpoint.checkpoint_id)}", 0, before):
+        branch = workflow_name(_ROOM, checkpoint.workflow_name, checkpoint.checkpoint_id)
+        if await self._landed(checkpoint, branch, 0, before):
             return checkpoint.checkpoint_id
         raise _taken(checkpoint.checkpoint_id)
 
@@ -183,7 +177,7 @@ class HoldfastCheckpointStorage:
             made = await service.create_checkpoint(
                 run,
                 _state(checkpoint),
-                stage_id=_part(checkpoint.checkpoint_id),
+                stage_id=stage_name(checkpoint.checkpoint_id),
                 parent_checkpoint_id=parent,
                 expected_sequence=after,
                 force=True,
@@ -212,7 +206,7 @@ class HoldfastCheckpointStorage:
 
     async def _find(self, checkpoint_id: str, prefix: str) -> CheckpointID | None:
         """Look for a checkpoint where it was seen last, then in every run whose name begins so."""
-        service, stage = await self._open(), _part(checkpoint_id)
+        service, stage = await self._open(), stage_name(checkpoint_id)
         known = self._places.get(checkpoint_id)
         if known is not None and known.workflow_id.startswith(prefix):
             return known
@@ -236,14 +230,14 @@ class HoldfastCheckpointStorage:
         """List what was saved under a name, oldest first; of each run no more than the newest few."""
         service = await self._open()
         found: list[CheckpointMeta] = []
-        for workflow_id in await self._runs(_run_prefix(workflow_name)):
+        for workflow_id in await self._runs(names_begin(_ROOM, workflow_name)):
             found += reversed(await service.list_checkpoints(workflow_id, limit=of_each_run))
         # Sorting is stable: a clock that stood still does not turn a run around.
         return sorted(found, key=lambda meta: meta.created_at)
 
     async def _told_id(self, meta: CheckpointMeta) -> str:
-        if meta.stage_id is not None and "~" not in meta.stage_id:
-            return unquote(meta.stage_id, errors="surrogatepass")
+        if known := names_in("", meta.stage_id or ""):
+            return known[0]
         return (await self._read(meta.id)).checkpoint_id
 
     async def _read(self, place: CheckpointID, checkpoint_id: str | None = None) -> WorkflowCheckpoint:
@@ -370,30 +364,13 @@ def _checkpoint(state: WorkflowState, place: CheckpointID) -> WorkflowCheckpoint
             sent[one["sender"]].append(WorkflowMessage.from_dict(one))
         context = {name: state.context[name] for name in ("state", "pending_request_info_events")}
         checkpoint = WorkflowCheckpoint.from_dict({**state.metadata, **context, "messages": sent})
-        is_own = place.workflow_id.startswith(_run_prefix(checkpoint.workflow_name))
+        is_own = place.workflow_id.startswith(names_begin(_ROOM, checkpoint.workflow_name))
     except (KeyError, TypeError, ValueError, WorkflowCheckpointException) as fault:
         problem = f"this is no checkpoint of a workflow ({fault!r})"
         raise errors.CheckpointCorruptError(problem, place=str(place)) from fault
     if not is_own:
         raise errors.CheckpointCorruptError("a checkpoint of another workflow stands here", place=str(place))
     return checkpoint
-
-
-def _run_prefix(workflow_name: str) -> str:
-    return f"{_ROOM}/{_part(workflow_name, _NAME_CHARS_MAX)}/"
-
-
-def _part(name: str, chars_max: int = _CHECKPOINT_CHARS_MAX) -> str:
-    """Write a name so that it can stand between slashes; one that is too long ends in its hash."""
-    escaped = _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in _utf8(found[0])), name)
-    if len(escaped) <= chars_max:
-        return escaped
-    digest = hashlib.sha256(_utf8(name)).hexdigest()[:_HASH_CHARS]
-    return f"{escaped[: chars_max - _HASH_CHARS - 1]}~{digest}"
-
-
-def _utf8(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
 
 
 def _taken(checkpoint_id: str) -> WorkflowCheckpointException:

@@ -6,11 +6,8 @@ Each application is a workflow of Holdfast, and each step of it a checkpoint tha
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import re
 from types import TracebackType
 from typing import Any, Literal
-from urllib.parse import unquote
 
 from holdfast.application.service import CheckpointService
 from holdfast.bootstrap import open as open_service
@@ -21,17 +18,15 @@ from holdfast.domain.plain import TypeRegistry, to_plain
 from holdfast.domain.state import WorkflowState
 from holdfast.domain.time import timestamp_text
 from holdfast.integrations.framework import framework
+from holdfast.integrations.names import names_begin, names_in, stage_name, workflow_name
 
 with framework("apache-burr", "0.43", "0.44", extra="burr"):
     from burr.core import State
     from burr.core.application import PRIOR_STEP, SEQUENCE_ID
     from burr.core.persistence import AsyncBaseStatePersister, BaseStatePersister, PersistedStateData
 
-_ROOM = "burr"
-#: What cannot be a part of a workflow id as it is: `/` parts, `@` selects, `~` marks a hash, `%` an escape.
-_UNSAFE = re.compile(r"[/@~%\s\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-_PART_CHARS_MAX = 120
-_HASH_CHARS = 32
+_ROOM = "burr/"
+_SHOWN_CHARS_MAX = 120
 #: Fields of an application's state that hold a conversation, by the names that Burr's own examples give them.
 _CONVERSATIONS = ("messages", "chat_history")
 
@@ -79,14 +74,14 @@ class HoldfastPersister(BaseStatePersister):
         """
         _check_fresh(state, position, status)
         saved = _workflow_state(partition_key, app_id, sequence_id, position, state, status)
-        workflow_id = _workflow_id(partition_key, app_id)
+        workflow_id = workflow_name(_ROOM, partition_key or "", app_id)
         last = self._last(workflow_id)
         if last is not None and self._is_repeated(last, saved):
             return
         self._service.create_checkpoint(
             workflow_id,
             saved,
-            stage_id=_part(position),
+            stage_id=stage_name(position),
             type=CheckpointType.STAGE_COMPLETE if status == "completed" else CheckpointType.ERROR_STATE,
             expected_sequence=last.id.sequence if last is not None else 0,
             force=True,
@@ -108,7 +103,7 @@ class HoldfastPersister(BaseStatePersister):
         if app_id is None:
             known = self.list_app_ids(partition_key)
             return self.load(partition_key, known[0], sequence_id) if known else None
-        workflow_id = _workflow_id(partition_key, app_id)
+        workflow_id = workflow_name(_ROOM, partition_key or "", app_id)
         point = "latest" if sequence_id is None else f"phase:{sequence_id}"
         found = self._service.get_by_id(f"{workflow_id}@{point}")
         if found is None:
@@ -118,7 +113,7 @@ class HoldfastPersister(BaseStatePersister):
 
     def list_app_ids(self, partition_key: str | None, **kwargs: Any) -> list[str]:
         """Name the applications of a partition, the one that was saved last first; no state is read."""
-        prefix = f"{_ROOM}/{_part(partition_key or '')}/"
+        prefix = names_begin(_ROOM, partition_key or "")
         named = [name for name in self._service.workflows() if name.startswith(prefix)]
         last = [found for name in named if (found := self._last(name)) is not None]
         last.sort(key=lambda meta: meta.created_at, reverse=True)
@@ -161,9 +156,9 @@ class HoldfastPersister(BaseStatePersister):
         return msgpack.pack(to_plain([state.messages, state.context, state.metadata], self._registry))
 
     def _app_id(self, meta: CheckpointMeta) -> str:
-        part = meta.id.workflow_id.rpartition("/")[2]
-        if "~" not in part:
-            return unquote(part, errors="surrogatepass")
+        known = names_in(_ROOM, meta.id.workflow_id)
+        if known is not None:
+            return known[-1]
         return str(self._service.restore_checkpoint(meta.id).metadata["app_id"])
 
 
@@ -213,7 +208,7 @@ def _check_fresh(state: State[Any], position: str, status: Status) -> None:
     if is_from_runner and status == "completed" and values.get(PRIOR_STEP) != position:
         raise errors.InvalidStateError(
             "Burr gave the state from before this action as the state after it",
-            place=ascii(position)[:_PART_CHARS_MAX],
+            place=ascii(position)[:_SHOWN_CHARS_MAX],
             hint="In an application that is run with astep, arun or aiterate, make every action async.",
         )
 
@@ -249,20 +244,3 @@ def _loaded(restored: WorkflowState, place: CheckpointID, wanted: tuple[str, str
         created_at=timestamp_text(place.timestamp),
         status=told["status"],
     )
-
-
-def _workflow_id(partition_key: str | None, app_id: str) -> str:
-    return f"{_ROOM}/{_part(partition_key or '')}/{_part(app_id)}"
-
-
-def _part(name: str) -> str:
-    """Write a name so that it can stand between slashes; one that is too long ends in its hash."""
-    escaped = _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in _utf8(found[0])), name)
-    if len(escaped) <= _PART_CHARS_MAX:
-        return escaped
-    digest = hashlib.sha256(_utf8(name)).hexdigest()[:_HASH_CHARS]
-    return f"{escaped[: _PART_CHARS_MAX - _HASH_CHARS - 1]}~{digest}"
-
-
-def _utf8(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import hashlib
 import inspect
 import threading
 from collections import Counter
@@ -18,7 +17,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
-from urllib.parse import quote
 
 from pydantic import BaseModel, Field, PrivateAttr, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
@@ -26,9 +24,9 @@ from typing_extensions import TypedDict
 from holdfast import bootstrap
 from holdfast.application.service import CheckpointService
 from holdfast.domain.errors import CheckpointCorruptError, InvalidStateError
-from holdfast.domain.ids import MAX_ID_CHARS
 from holdfast.domain.state import WorkflowState
 from holdfast.integrations.framework import framework
+from holdfast.integrations.names import workflow_name
 
 with framework("crewai", "1.15", "1.16", extra="crewai"):
     from crewai.flow.async_feedback.types import PendingFeedbackContext
@@ -36,18 +34,11 @@ with framework("crewai", "1.15", "1.16", extra="crewai"):
 
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
+_ROOM = "crewai-flow:"
 #: So many flows of one process are remembered; one that was forgotten is read again.
 _REMEMBERED_MAX = 4096
 #: So many of one context: flows that are kicked off inside of flows.
 _NESTED_MAX = 32
-
-
-def workflow_id_of(flow_uuid: str) -> str:
-    """Name the workflow of a flow: by the flow's id, escaped; by a hash where that is too long."""
-    name = flow_uuid.encode("utf-8", "surrogatepass")
-    whole = f"crewai-flow:{quote(name, safe='')}"
-    # No escape begins with "%h".
-    return whole if len(whole) <= MAX_ID_CHARS else f"crewai-flow:%h{hashlib.sha256(name).hexdigest()}"
 
 
 @dataclass(slots=True)
@@ -187,7 +178,7 @@ class HoldfastPersistence(FlowPersistence):
         self.close()
 
     def _read(self, flow_uuid: str) -> WorkflowState | None:
-        state = self._service.load_latest(workflow_id_of(flow_uuid))
+        state = self._service.load_latest(workflow_name(_ROOM, flow_uuid))
         if state is not None and state.metadata.get("flow_uuid") != flow_uuid:
             raise _strange(flow_uuid, "the state belongs to another flow")
         return state
@@ -225,7 +216,7 @@ class HoldfastPersistence(FlowPersistence):
     ) -> None:
         asked = standing.pending if pending is None else pending
         made = self._service.create_checkpoint(
-            workflow_id_of(flow_uuid),
+            workflow_name(_ROOM, flow_uuid),
             _workflow_state(flow_uuid, plain, asked, standing.answers),
             stage_id=method_name,
             expected_sequence=standing.sequence,
@@ -341,5 +332,7 @@ def _sequence(state: WorkflowState) -> int:
 
 def _strange(flow_uuid: str, problem: str) -> CheckpointCorruptError:
     return CheckpointCorruptError(
-        problem, place=workflow_id_of(flow_uuid), hint="See `holdfast validate`; restore an older checkpoint."
+        problem,
+        place=workflow_name(_ROOM, flow_uuid),
+        hint="See `holdfast validate`; restore an older checkpoint.",
     )

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import random
 import uuid
 from collections import OrderedDict
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from typing import Any
-from urllib.parse import quote
 from weakref import WeakValueDictionary
 
 from holdfast.application.aio import AsyncCheckpointService
@@ -23,6 +21,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.state import WorkflowState
 from holdfast.integrations.framework import framework
+from holdfast.integrations.names import names_begin, workflow_name
 
 with framework("google-adk", "2.13", "2.14", extra="google-adk"):
     from google.adk.errors import StaleSessionError
@@ -36,8 +35,6 @@ with framework("google-adk", "2.13", "2.14", extra="google-adk"):
     from pydantic import ValidationError
 
 _DELETED = "deleted"
-#: Three of them, with what stands around them, stay below the length of an id.
-_PART_CHARS_MAX = 80
 _KNOWN_MAX = 64
 #: Each conflict means that somebody else got further, so this many in a row need a crowd.
 _TRIES = 200
@@ -47,21 +44,6 @@ _STALE = "The session was changed in the store since it was got. Get it again an
 
 _Plain = dict[str, Any]
 _Stored = WorkflowState | None
-
-
-def workflow_name(kind: str, *names: str) -> str:
-    """Name a workflow: `adk` and app, user, session; `adk-user` and app, user; or `adk-app` and app.
-
-    No two have the same: what an id may not hold is escaped, and so is the slash. Of a name that is too long
-    only the hash is told; the name itself is in the metadata of the state.
-    """
-    return "/".join([kind, *map(_part, names)])
-
-
-def _part(name: str) -> str:
-    raw = name.encode("utf-8", "surrogatepass")
-    escaped = quote(raw, safe="@:+,=").replace("~", "%7E")
-    return escaped if len(escaped) <= _PART_CHARS_MAX else f"~{hashlib.sha256(raw).hexdigest()}"
 
 
 def _number(state: _Stored) -> int:
@@ -191,7 +173,7 @@ class _Shelf(_Cells):
 
 def _shared_by(app_name: str, user_id: str) -> dict[str, tuple[str, ...]]:
     """Answer the scopes of a session, by the prefixes of their keys."""
-    return {State.APP_PREFIX: ("adk-app", app_name), State.USER_PREFIX: ("adk-user", app_name, user_id)}
+    return {State.APP_PREFIX: ("adk-app/", app_name), State.USER_PREFIX: ("adk-user/", app_name, user_id)}
 
 
 class HoldfastSessionService(BaseSessionService, AbstractAsyncContextManager["HoldfastSessionService"]):
@@ -219,7 +201,7 @@ class HoldfastSessionService(BaseSessionService, AbstractAsyncContextManager["Ho
         names = dict(zip(_NAMES, (app_name, user_id, session_id), strict=True))
         context, cause = {"state": deltas[""], "last_update_time": platform_time.get_time()}, uuid.uuid4().hex
         begun = WorkflowState(context=context, metadata={**names, "created": cause})
-        name = workflow_name("adk", *names.values())
+        name = workflow_name("adk/", *names.values())
         async with self._shelf.lock(name):
             for _ in range(_TRIES):
                 before = await (await self._shelf.service()).load_latest(name)
@@ -241,7 +223,7 @@ class HoldfastSessionService(BaseSessionService, AbstractAsyncContextManager["Ho
             CheckpointCorruptError: what is stored there is no session of that name.
         """
         session_id = session_id.strip()
-        state = await self._shelf.load(workflow_name("adk", app_name, user_id, session_id))
+        state = await self._shelf.load(workflow_name("adk/", app_name, user_id, session_id))
         if state is None:
             return None
         if [state.metadata.get(name) for name in _NAMES] != [app_name, user_id, session_id]:
@@ -250,7 +232,7 @@ class HoldfastSessionService(BaseSessionService, AbstractAsyncContextManager["Ho
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
         """List the sessions of a user, or of all users, without their events, oldest activity first."""
-        prefix = workflow_name("adk", app_name, *([] if user_id is None else [user_id])) + "/"
+        prefix = names_begin("adk/", app_name, *([] if user_id is None else [user_id]))
         names = filter(lambda name: name.startswith(prefix), await (await self._shelf.service()).workflows())
         states = [await self._shelf.load(name) for name in names]
         sessions = [await self._session(state, []) for state in states if state is not None]
@@ -264,7 +246,7 @@ class HoldfastSessionService(BaseSessionService, AbstractAsyncContextManager["Ho
             CheckpointConflictError: another process is changing it; try again.
             LegalHoldError: it has to stay.
         """
-        name = workflow_name("adk", app_name, user_id, session_id.strip())
+        name = workflow_name("adk/", app_name, user_id, session_id.strip())
         async with self._shelf.lock(name):
             self._known.pop(name, None)
             if (state := await self._shelf.load(name)) is None:
@@ -287,7 +269,7 @@ class HoldfastSessionService(BaseSessionService, AbstractAsyncContextManager["Ho
         """
         if event.partial:
             return event
-        name = workflow_name("adk", session.app_name, session.user_id, session.id)
+        name = workflow_name("adk/", session.app_name, session.user_id, session.id)
         async with self._shelf.lock(name):
             state = await self._record(name, session, _dumped(event))
             session.last_update_time = state.context["last_update_time"]

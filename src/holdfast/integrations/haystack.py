@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,7 +9,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
-from urllib.parse import quote
 
 from holdfast.application.commands import CheckpointOptions
 from holdfast.application.service import CheckpointService
@@ -26,6 +24,7 @@ from holdfast.domain.errors import (
 from holdfast.domain.ids import check_id
 from holdfast.domain.state import WorkflowState
 from holdfast.integrations.framework import framework
+from holdfast.integrations.names import workflow_name
 
 with framework("haystack-ai", "3.4", "3.5", extra="haystack"):
     from haystack import Pipeline, dataclasses
@@ -35,7 +34,6 @@ with framework("haystack-ai", "3.4", "3.5", extra="haystack"):
     from haystack.dataclasses import Breakpoint, PipelineSnapshot
     from haystack.utils import _deserialize_value_with_schema, _serialize_value_with_schema
 
-_NAME_CHARS_MAX = 200
 _LEASE_SECONDS = 60.0
 _COMPLETED = "completed"
 _PLAIN = frozenset(["null", "boolean", "integer", "number", "string", "object", "array"])
@@ -61,13 +59,6 @@ _OWN_TYPES = (
 )
 
 
-def run_workflow(run_id: str) -> str:
-    """Name the workflow that a run is kept in."""
-    raw = run_id.encode("utf-8", "surrogatepass")
-    escaped = quote(raw, safe="/@:+,=").replace("~", "%7E")
-    return f"haystack/{escaped if len(escaped) <= _NAME_CHARS_MAX else '~' + hashlib.sha256(raw).hexdigest()}"
-
-
 class HoldfastSnapshots:
     """The snapshots of one run of a pipeline.
 
@@ -85,7 +76,7 @@ class HoldfastSnapshots:
         self._service = open_service(store) if isinstance(store, str) else store
         self._run_id = run_id
         self._types = _PLAIN | {generate_qualified_class_name(one) for one in (*_OWN_TYPES, *types)}
-        self.workflow_id = run_workflow(run_id)
+        self.workflow_id = workflow_name("haystack/", run_id)
         #: The last checkpoint that was seen here; one of somebody else's after it is a conflict.
         self._seen: int | None = None
 

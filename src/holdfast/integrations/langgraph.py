@@ -371,6 +371,4 @@ def _parent_config(thread_id: str, put: Put) -> RunnableConfig | None:
 
 def _metadata(put: Put) -> Any:
     """Answer the metadata of a checkpoint, the caller's own."""
-    return {
-        key: value.copy() if isinstance(value, dict | list) else value for key, value in put.metadata.items()
-    }
+    return owned(put.metadata)

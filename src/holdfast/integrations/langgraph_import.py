@@ -81,7 +81,8 @@ def bring(
         UnsupportedTypeError: a channel holds an object of a class that was not named.
         CheckpointCorruptError: what was read back is not what was brought.
     """
-    places = sorted(_places(source, threads))
+    # As they came about, of all namespaces: subgraphs leave the state when the root goes on.
+    places = sorted(_places(source, threads), key=lambda place: (place[0][0], place[0][2], place[0][1]))
     writes = 0
     for done, (_, config) in enumerate(places, start=1):
         found = source.get_tuple(config)

@@ -17,23 +17,28 @@ from holdfast.domain.checkpoint import CheckpointType
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointWriteError,
+    InvalidIdError,
     InvalidStateError,
     LeaseHeldError,
     LeaseLostError,
 )
 from holdfast.integrations.framework import framework
-from holdfast.integrations.langgraph_names import PREFIX, thread_of, workflow_of
 from holdfast.integrations.langgraph_states import checkpoint_in, draw
 from holdfast.integrations.langgraph_thread import NOTE, WRITES_EVENT, Put, Thread
-from holdfast.integrations.langgraph_values import Values
+from holdfast.integrations.langgraph_values import Values, owned
+from holdfast.integrations.names import names_in, workflow_name
 
 with framework("langgraph-checkpoint", "4.3", "4.4", extra="langgraph"):
     from langgraph.checkpoint.base import WRITES_IDX_MAP
+    from langgraph.checkpoint.serde.types import ERROR
 
+_ROOM = "langgraph/"
 #: So many others may come in between before a write is given up.
 _ATTEMPTS = 50
 #: So many checkpoints of threads are remembered, the least recently used thread forgotten first.
 _REMEMBERED = 100_000
+#: Looked after each time so many threads were added: it takes as long as there are threads.
+_ROOM_EVERY = 256
 _TYPES = {"input": CheckpointType.STAGE_START}
 
 
@@ -60,19 +65,22 @@ class Recorder:
 
     def thread(self, thread_id: str) -> Thread:
         """Answer what is remembered of a thread."""
-        workflow_id = workflow_of(thread_id)
+        if not thread_id:
+            raise InvalidIdError("the thread id is empty", hint='Set configurable["thread_id"] to some text.')
+        workflow_id = workflow_name(_ROOM, thread_id)
         with self._mutex:
             thread = self._threads.get(workflow_id)
             if thread is None:
                 thread = self._threads[workflow_id] = Thread(self.recording, workflow_id)
-                self._make_room()
+                if len(self._threads) % _ROOM_EVERY == 0:
+                    self._make_room()
             self._threads.move_to_end(workflow_id)
             return thread
 
     def thread_ids(self) -> list[str]:
         """Name all threads."""
-        ours = (workflow for workflow in self.recording.workflows() if workflow.startswith(PREFIX))
-        return sorted(thread_of(workflow) or self._long_name(workflow) for workflow in ours)
+        ours = (workflow for workflow in self.recording.workflows() if workflow.startswith(_ROOM))
+        return sorted(map(self._thread_id, ours))
 
     def put(
         self,
@@ -110,7 +118,7 @@ class Recorder:
     ) -> None:
         """Record writes of a task on top of a checkpoint."""
         told = [
-            [WRITES_IDX_MAP.get(channel, at), channel, *values.encode(value, channel)]
+            [WRITES_IDX_MAP.get(channel, at), channel, *values.encode(_sayable(channel, value), channel)]
             for at, (channel, value) in enumerate(writes)
         ]
         self.tell_writes(place, task_id, task_path, told)
@@ -121,7 +129,8 @@ class Recorder:
         told |= {"ns": place.ns} if place.ns else {}
         told |= {"path": task_path} if task_path else {}
         told |= {"replace": True} if all(write[1] in WRITES_IDX_MAP for write in writes) else {}
-        told["writes"] = writes
+        # By name: a channel that is called as secrets are is hidden, as it is in the state.
+        told["writes"] = [[index, {channel: value}, kind] for index, channel, value, kind in writes]
 
         def prepare(thread: Thread) -> Ticket | None:
             assert place.checkpoint_id is not None
@@ -129,7 +138,9 @@ class Recorder:
             if put and "replace" not in told and all((task_id, w[0]) in put.writes for w in writes):
                 return None
             ticket = self.recording.event(AppendEvent(thread.workflow_id, WRITES_EVENT, told))
-            thread.queued_writes(ticket, ticket.result.data)
+            data = ticket.result.data
+            # A run that lives keeps its secrets, which are hidden in what is recorded.
+            thread.queued_writes(ticket, data if data == told else owned(told))
             return ticket
 
         self._record(place.thread_id, prepare)
@@ -140,7 +151,7 @@ class Recorder:
         for attempt in range(_ATTEMPTS):
             try:
                 with thread:
-                    if not thread.is_read or attempt:
+                    if attempt or not thread.is_sure:
                         thread.refresh()
                     ticket = prepare(thread)
                 if ticket is not None:
@@ -152,9 +163,9 @@ class Recorder:
                 if is_final or attempt == _ATTEMPTS - 1:
                     raise
             except InvalidStateError:
-                # What is to stay as it was may have been removed by others since.
+                # What is to stay as it was may have been removed by others since, or its key destroyed.
                 self._lost(thread)
-                if attempt:
+                if attempt > 1:
                     raise
             except CheckpointWriteError:
                 self._lost(thread)
@@ -235,10 +246,13 @@ class Recorder:
             _, oldest = self._threads.popitem(last=False)
             remembered -= oldest.size
 
-    def _long_name(self, workflow_id: str) -> str:
-        """Answer the name of a thread that is too long for a workflow's."""
+    def _thread_id(self, workflow_id: str) -> str:
+        """Name the thread that a workflow is of; a name that is too long for a workflow's is in its state."""
+        names = names_in(_ROOM, workflow_id)
+        if names is not None and len(names) == 1:
+            return names[0]
         state = self.recording.newest_state(workflow_id)
-        return str(state.at("metadata", "thread_id")) if state else workflow_id.removeprefix(PREFIX)
+        return str(state.at("metadata", "thread_id")) if state else workflow_id.removeprefix(_ROOM)
 
 
 #: All there are, for children that inherit them.
@@ -263,6 +277,11 @@ def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return one == other or (
         one.keys() == other.keys() and all(repr(one[key]) == repr(other[key]) for key in one)
     )
+
+
+def _sayable(channel: str, value: Any) -> Any:
+    """Tell of an error as LangGraph's own savers do; nothing makes an exception of it again."""
+    return repr(value) if channel == ERROR and isinstance(value, BaseException) else value
 
 
 def _check_newest(thread: Thread, place: Place) -> None:

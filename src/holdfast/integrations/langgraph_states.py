@@ -7,7 +7,6 @@ keeps beside the channels is in `metadata`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from holdfast.application.nodes import KEPT, Patch
 from holdfast.application.stored_state import StoredState
 from holdfast.domain.state import WorkflowState
 from holdfast.integrations.langgraph_thread import NOTE, Put, Space, Standing
+from holdfast.integrations.langgraph_told import read_told, write_told
 from holdfast.integrations.langgraph_values import Values, kinds_of
 
 ROOT = ""
@@ -76,7 +76,7 @@ def checkpoint_in(stored: StoredState, put: Put, values: Values) -> dict[str, An
     """Answer a checkpoint from the state that holds it."""
     ns = put.ns
     space = stored.at("metadata", NOTE, ns)
-    told = json.loads(space.pop("told"))
+    told = read_told(space.pop("told"))
     kinds = told.pop("kinds")
     data = dict((stored.at("context") if ns == ROOT else stored.at("stage_states", ns)) or {})
     if ns == ROOT and kinds.get(MESSAGES) == "messages":
@@ -115,7 +115,7 @@ def _channels(
 def _space(checkpoint: Mapping[str, Any], kinds: dict[str, Any]) -> dict[str, Any]:
     told = {short: checkpoint[name] for name, short in _NAMED.items() if name in checkpoint}
     fields = {key: value for key, value in checkpoint.items() if key not in _NAMED and key not in _TOLD}
-    return {**fields, "told": json.dumps({**told, "kinds": kinds}, separators=(",", ":"))}
+    return {**fields, "told": write_told({**told, "kinds": kinds})}
 
 
 def _staying(before: Standing, ns: str) -> dict[str, Space]:

@@ -6,7 +6,6 @@ read, until more is asked for.
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,8 +14,10 @@ from typing import Any
 from holdfast.application.commit_queue import Ticket
 from holdfast.application.draft import CREATED_EVENT
 from holdfast.application.recording import Recording
+from holdfast.application.recovery.recovering import RECOVERED_EVENT
 from holdfast.application.writer import PRUNED_EVENT
 from holdfast.domain.event import Event
+from holdfast.integrations.langgraph_told import read_told
 
 WRITES_EVENT = "LANGGRAPH_WRITES"
 #: What a checkpoint needs of others that are removed: the history of its delta channels.
@@ -86,7 +87,7 @@ class Space:
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Space:
         """Read what is stored of it."""
-        told = json.loads(stored["told"])
+        told = read_told(stored["told"])
         return cls(stored["id"], told["versions"], told["kinds"])
 
 
@@ -107,6 +108,8 @@ class Thread:
         self._lock = threading.RLock()
         #: The last checkpoint that was ever made, removed or not: what the next one follows.
         self.made = 0
+        #: Of the thread in a store that is encrypted.
+        self._key = ""
         self._forget()
 
     def __enter__(self) -> Thread:
@@ -131,6 +134,8 @@ class Thread:
         #: Writes that were told before the checkpoint they belong to.
         self._early: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
         self._known = Standing()
+        #: What was queued here last: until it is decided, others may have come in between.
+        self._queued: Ticket | None = None
         #: The newest checkpoint that is there, by sequence; 0 if there is none.
         self._last = 0
 
@@ -138,8 +143,16 @@ class Thread:
 
     def refresh(self) -> None:
         """Take in what was recorded since, here or elsewhere."""
+        if self._queued is not None and not self.recording.is_kept(self._queued):
+            self.lost()
+        self._queued = None
         made, head = self.recording.head(self.workflow_id)
         self.made = made
+        key = self.recording.key_of(self.workflow_id)
+        if key != self._key:
+            # Erased, perhaps by others: the journal is as long as before, and says nothing more.
+            self._key = key
+            self.lost()
         if not self.is_read or head < self._head:
             self._read(max(head - _FIRST_EVENTS, 0), head)
         elif head > self._head:
@@ -160,7 +173,12 @@ class Thread:
         return None if found is None or found.is_gone else found
 
     def any_put(self, ns: str, checkpoint_id: str) -> Put | None:
-        """Answer a checkpoint, whether it is still there or was removed."""
+        """Answer a checkpoint, whether it is still there or was removed.
+
+        Ids grow with time: one above all that the end of the journal tells of is not further back.
+        """
+        if (ns, checkpoint_id) not in self._puts and self._is_above(ns, checkpoint_id):
+            return None
         return self._found(lambda: self._puts.get((ns, checkpoint_id)))
 
     def newest_first(self, ns: str | None, limit: int | None) -> list[Put]:
@@ -210,11 +228,21 @@ class Thread:
         seq = ticket.commit.events[-1].seq
         self.is_read = self.is_read and seq == self._head + 1
         self._head = seq
+        self._queued = ticket
         return self.is_read
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it was read, and nothing that was taken in since is known to have failed."""
+        return self.is_read and (self._queued is None or self._queued.error is None)
 
     def lost(self) -> None:
         """Forget everything: what was taken in was not committed."""
         self._forget()
+
+    def _is_above(self, ns: str, checkpoint_id: str) -> bool:
+        known = [put.id for put in self._puts.values() if put.ns == ns] if self._after else []
+        return bool(known) and checkpoint_id > max(known)
 
     def _found(self, look: Callable[[], Put | None]) -> Put | None:
         found = look()
@@ -237,15 +265,21 @@ class Thread:
         for event in events:
             self._head = event.seq
             if event.type == CREATED_EVENT:
-                self._last = self.made = event.cp_seq or 0
+                self.made = event.cp_seq or 0
+                self._last = 0 if event.erased else self.made
                 if NOTE in event.data:
                     self._take_put(self._last, event.data[NOTE])
+            elif event.erased:
+                # Its key is destroyed: it says no more.
+                continue
             elif event.type == WRITES_EVENT:
                 self._take_writes(event.data)
             elif event.type == SEED_EVENT:
                 self._take_seed(event.data)
             elif event.type == PRUNED_EVENT:
                 self._take_removal(event.data.get("sequences", ()))
+            elif event.type == RECOVERED_EVENT:
+                self._step_back(event.cp_seq or 0)
 
     def _take_put(self, sequence: int, told: Mapping[str, Any]) -> None:
         put = Put(
@@ -270,7 +304,11 @@ class Thread:
             self._early.setdefault(key, []).append(told)
             return
         path, task = told.get("path", ""), told["task"]
-        writes = [Write(path, task, *write) for write in told["writes"]]
+        writes = [
+            Write(path, task, index, channel, value, kind)
+            for index, said, kind in told["writes"]
+            for channel, value in said.items()
+        ]
         put.add(writes, replace=told.get("replace", False))
 
     def _take_seed(self, told: Mapping[str, Any]) -> None:
@@ -286,7 +324,17 @@ class Thread:
             put.is_gone = put.is_gone or put.sequence in gone
         for ns, newest in list(self._newest.items()):
             if newest.is_gone:
-                left = [put for put in self._puts.values() if put.ns == ns and not put.is_gone]
-                self._newest.pop(ns)
-                if left:
-                    self._newest[ns] = max(left, key=lambda put: put.sequence)
+                self._choose_newest(ns, newest.sequence)
+
+    def _step_back(self, through: int) -> None:
+        """Go on from where a recovery did: what came after is there, or damaged, and not the newest."""
+        for ns, newest in list(self._newest.items()):
+            if newest.sequence > through:
+                self._choose_newest(ns, through)
+
+    def _choose_newest(self, ns: str, through: int) -> None:
+        found = (put for put in self._puts.values() if put.ns == ns and not put.is_gone)
+        left = [put for put in found if put.sequence <= through]
+        self._newest.pop(ns)
+        if left:
+            self._newest[ns] = max(left, key=lambda put: put.sequence)

@@ -15,10 +15,12 @@ import ormsgpack
 
 from holdfast.domain.errors import CheckpointSchemaError, UnsupportedTypeError
 from holdfast.integrations.framework import framework
+from holdfast.integrations.langgraph_msgpack import closed, opened
 
 with framework("langgraph-checkpoint", "4.3", "4.4", extra="langgraph"):
     from langchain_core import messages as lc
     from langchain_core.messages import BaseMessage
+    from langchain_core.messages.base import TextAccessor
     from langgraph.checkpoint.serde.base import SerializerProtocol
     from langgraph.checkpoint.serde.types import _DeltaSnapshot
     from langgraph.types import Interrupt, Send
@@ -80,6 +82,9 @@ class Values:
         kind = type(value)
         if kind in _SCALARS:
             return value, None
+        if kind is TextAccessor:
+            # What `message.text` answers: a text that may also be called, for programs of old.
+            return str(value), None
         if kind in _MESSAGES and (fields := _fields(value)) is not None and self._packs(fields):
             return fields, "message"
         if kind is list and value and type(value[0]) in _MESSAGES:
@@ -154,7 +159,7 @@ class Values:
         except (TypeError, ValueError):
             is_same = False
         if is_same:
-            return {"type": kind, "data": data, "class": _name(value)}
+            return {"type": kind, "data": opened(data) if kind == "msgpack" else data, "class": _name(value)}
         raise UnsupportedTypeError(
             f"values of type {_name(value)} would not come back as such",
             place=place,
@@ -176,14 +181,14 @@ class Values:
             )
         return again
 
-    def _loaded(self, kind: str, data: bytes) -> Any:
+    def _loaded(self, kind: str, data: Any) -> Any:
         if kind in _REVIVING:
             raise CheckpointSchemaError(
                 f"a stored value claims to be {kind}, which this saver never wrote",
                 hint="Somebody else wrote to the store: run `holdfast doctor`.",
             )
         try:
-            return self._serde.loads_typed((kind, data))
+            return self._serde.loads_typed((kind, closed(data) if kind == "msgpack" else data))
         except Exception as problem:
             raise CheckpointSchemaError(
                 f"LangGraph's serializer does not read a stored value ({problem})",

@@ -8,13 +8,11 @@ workflow declares and the program names, and of no others.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import quote
 
 from pydantic import BaseModel
 
@@ -27,9 +25,9 @@ from holdfast.domain.errors import (
     InvalidStateError,
     UnsupportedTypeError,
 )
-from holdfast.domain.ids import MAX_ID_CHARS
 from holdfast.domain.state import WorkflowState
 from holdfast.integrations.framework import framework
+from holdfast.integrations.names import workflow_name
 
 with framework("llama-index-workflows", "2.26", "2.27", extra="llama-index"):
     from workflows import Context, Workflow
@@ -46,17 +44,10 @@ with framework("llama-index-workflows", "2.26", "2.27", extra="llama-index"):
     from workflows.runtime.types.plugin import ExternalRunAdapter, InternalRunAdapter, Runtime
     from workflows.runtime.types.ticks import TickAddEvent, TickStepResult, TickWaiterTimeout, WorkflowTick
 
+_ROOM = "llama-run:"
 #: Keys by which the framework knows what it wrote for a model or a component, and ours for a dict with such.
 _TAGS = frozenset({"__is_pydantic", "__is_component", "__is_plain"})
 _PLAIN = "__is_plain"
-
-
-def workflow_id_of(name: str) -> str:
-    """Name the workflow of a run: by the run's own name, escaped; by a hash where that is too long."""
-    told = name.encode("utf-8", "surrogatepass")
-    whole = f"llama-run:{quote(told, safe='')}"
-    # No escape begins with "%h".
-    return whole if len(whole) <= MAX_ID_CHARS else f"llama-run:%h{hashlib.sha256(told).hexdigest()}"
 
 
 @dataclass(slots=True)
@@ -241,11 +232,11 @@ class HoldfastRuntime(BaseRuntimeDecorator):
         self._runs.pop(run_id, None)
 
     async def _read(self, name: str) -> WorkflowState | None:
-        state = await (await self.service()).load_latest(workflow_id_of(name))
+        state = await (await self.service()).load_latest(workflow_name(_ROOM, name))
         if state is not None and state.metadata.get("run") != name:
             raise CheckpointCorruptError(
                 "the context belongs to another run",
-                place=workflow_id_of(name),
+                place=workflow_name(_ROOM, name),
                 hint="See `holdfast validate`; restore an older checkpoint.",
             )
         return state
@@ -311,7 +302,7 @@ class _Run:
     async def _commit(self, tick: WorkflowTick, adapter: InternalRunAdapter, stop: StopEvent | None) -> None:
         service = await self.runtime.service()
         made = await service.create_checkpoint(
-            workflow_id_of(self.kept.name),
+            workflow_name(_ROOM, self.kept.name),
             self._workflow_state(adapter, stop),
             type=CheckpointType.WORKFLOW_COMPLETE if stop is not None else None,
             stage_id=str(tick.step_id) if isinstance(tick, TickStepResult) else None,
@@ -394,6 +385,6 @@ def _check_steps(workflow: Workflow, name: str, told: dict[str, Any]) -> None:
         if step not in steps and any(worker.values()):
             raise InvalidStateError(
                 f"step {step!r} has work to do and is not in the workflow any more",
-                place=workflow_id_of(name),
+                place=workflow_name(_ROOM, name),
                 hint="Keep the step until such runs have ended, or begin the run under another name.",
             )

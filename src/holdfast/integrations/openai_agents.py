@@ -22,10 +22,11 @@ from holdfast.application.service import CheckpointService
 from holdfast.domain import errors
 from holdfast.domain.audit_type import AuditType, Outcome
 from holdfast.domain.checkpoint import CheckpointType
-from holdfast.domain.ids import MAX_ID_CHARS, check_id
+from holdfast.domain.ids import check_id
 from holdfast.domain.run_events import APPROVAL_DENIED, APPROVAL_GRANTED, APPROVAL_REQUESTED
 from holdfast.domain.state import WorkflowState
 from holdfast.integrations.framework import framework
+from holdfast.integrations.names import workflow_name
 
 with framework("openai-agents", "0.24", "0.25", extra="openai-agents"):
     from agents import Agent, RunState
@@ -38,19 +39,10 @@ with framework("openai-agents", "0.24", "0.25", extra="openai-agents"):
 _Answer = TypeVar("_Answer")
 _Store = str | CheckpointService
 _Items = list[TResponseInputItem]
+_SESSIONS, _RUNS = "agents-session:", "agents-run:"
 #: So often a writer tries again when another was first.
 _TRIES_MAX = 200
 _NONCE_BYTES = 12
-
-
-def workflow_id_of(kind: Literal["session", "run"], name: str) -> str:
-    """Name the workflow of a session or a run: by its id, escaped, or by a hash where that is too long."""
-    shown = "".join(char if char.isprintable() and char != "%" else f"%{ord(char):06x}" for char in name)
-    if shown.endswith(" "):
-        shown = f"{shown[:-1]}%000020"
-    whole = f"agents-{kind}:{shown}"
-    # No escape begins with "h".
-    return whole if len(whole) <= MAX_ID_CHARS else f"agents-{kind}:%h{_hash(name)}"
 
 
 class _StoreUser:
@@ -97,7 +89,7 @@ class HoldfastSession(_StoreUser):
         super().__init__(store)
         self.session_id = session_id
         self.session_settings: SessionSettings | None = session_settings or SessionSettings()
-        self.workflow_id = workflow_id_of("session", session_id)
+        self.workflow_id = workflow_name(_SESSIONS, session_id)
 
     async def get_items(self, limit: int | None = None) -> _Items:
         """Read the newest items, the oldest of them first; all where no limit is set."""
@@ -286,7 +278,7 @@ class HoldfastRunVault(_StoreUser):
 
     def _write(self, run_id: str, kept: KeptRun, before: int, *told: tuple[str, AskedCall]) -> KeptRun:
         """Seal how a run stands for the place that it gets, and commit it there."""
-        workflow_id, made = workflow_id_of("run", run_id), replace(kept, sequence=before + 1)
+        workflow_id, made = workflow_name(_RUNS, run_id), replace(kept, sequence=before + 1)
         shown = [{"call": one.call_id, "tool": one.tool, "granted": one.granted} for one in kept.calls]
         state = WorkflowState(
             workflow_id=workflow_id,
@@ -313,7 +305,7 @@ class HoldfastRunVault(_StoreUser):
 
     def _read(self, run_id: str) -> KeptRun | None:
         """Answer how a run stands, if that was sealed for this run and place, and is the newest of it."""
-        workflow_id = workflow_id_of("run", run_id)
+        workflow_id = workflow_name(_RUNS, run_id)
         state = self._service().load_latest(workflow_id)
         sequence = 0 if state is None else _sequence(state)
         if sequence < self._marked(workflow_id):

@@ -10,10 +10,10 @@ from typing import Any
 from holdfast.application.service import CheckpointService
 from holdfast.domain import errors
 from holdfast.domain.checkpoint import Checkpoint
-from holdfast.domain.ids import MAX_ID_CHARS
 from holdfast.domain.state import WorkflowState
 from holdfast.integrations.framework import framework
-from holdfast.integrations.pydantic_ai import close, digest, opened
+from holdfast.integrations.names import workflow_name
+from holdfast.integrations.pydantic_ai import close, opened
 
 with framework("pydantic-ai-slim", "2.66", "2.67", extra="pydantic-ai"):
     from pydantic import TypeAdapter, ValidationError
@@ -25,9 +25,7 @@ with framework("pydantic-ai-slim", "2.66", "2.67", extra="pydantic-ai"):
     )
     from pydantic_ai.messages import ModelMessagesTypeAdapter
 
-_CONVERSATION = "conversation:"
-#: Before the hash of an id that is too long for a name.
-_HASHED = "conversation~"
+_ROOM = "conversation:"
 _RECORD = TypeAdapter(ConversationRecord)
 #: Each entry, and the one before it.
 _LINKS = TypeAdapter(list[tuple[str, str | None]])
@@ -92,7 +90,7 @@ class HoldfastConversationStore(ConversationStore):
 
     def _newest(self, conversation_id: str) -> tuple[int, ConversationRecord | None]:
         """Answer the sequence of the last checkpoint, 0 for none, and the record unless it is deleted."""
-        workflow_id = conversation_workflow(conversation_id)
+        workflow_id = workflow_name(_ROOM, conversation_id)
         checkpoint = self._service.get_by_id(f"{workflow_id}@latest")
         if checkpoint is None:
             return 0, None
@@ -110,7 +108,7 @@ class HoldfastConversationStore(ConversationStore):
         return sorted(wanted, key=lambda record: record.updated_at, reverse=True)
 
     def _workflows(self) -> Iterator[str]:
-        return (one for one in self._service.workflows() if one.startswith((_CONVERSATION, _HASHED)))
+        return (one for one in self._service.workflows() if one.startswith(_ROOM))
 
     def _write(
         self, record: ConversationRecord, new_entries: Sequence[ConversationEntry], expected: str | None
@@ -119,7 +117,7 @@ class HoldfastConversationStore(ConversationStore):
         if known is not None and known.revision == record.revision != expected:
             return
         _check_revision(record.conversation_id, known, expected)
-        workflow_id = conversation_workflow(record.conversation_id)
+        workflow_id = workflow_name(_ROOM, record.conversation_id)
         state = self._service.load_latest(workflow_id) if known is not None else None
         state = state or WorkflowState(metadata={"conversation_id": record.conversation_id})
         entries = [*self._borrowed(state, record, new_entries), *new_entries]
@@ -137,7 +135,7 @@ class HoldfastConversationStore(ConversationStore):
     def _commit(self, conversation_id: str, sequence: int, state: WorkflowState, record: Any) -> None:
         try:
             self._service.create_checkpoint(
-                conversation_workflow(conversation_id),
+                workflow_name(_ROOM, conversation_id),
                 state,
                 agent_id="conversation",
                 agent_state={"record": record},
@@ -184,19 +182,6 @@ class HoldfastConversationStore(ConversationStore):
             if state is not None and entry_id in _links(state):
                 return state
         raise KeyError(entry_id)
-
-
-def conversation_workflow(conversation_id: str) -> str:
-    """Name the workflow of a conversation: escaped, and by a hash where that is too long for a name."""
-    escaped = "".join(map(_escaped, conversation_id))
-    fits = len(_CONVERSATION) + len(escaped) <= MAX_ID_CHARS
-    return _CONVERSATION + escaped if fits else _HASHED + digest(conversation_id)
-
-
-def _escaped(character: str) -> str:
-    if character.isprintable() and character not in "% ":
-        return character
-    return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))
 
 
 def _check_revision(conversation_id: str, known: ConversationRecord | None, expected: str | None) -> None:
