@@ -72,7 +72,7 @@ test-frameworks: $(FRAMEWORKS:%=test-framework-%)
 test-framework-%: .venvs/%/.ready
 	.venvs/$*/bin/mypy --no-error-summary --cache-dir=.venvs/$*/mypy src/holdfast/integrations/$**.py
 	COVERAGE_FILE=.venvs/$*/coverage timeout $(FRAMEWORK_SECONDS) .venvs/$*/bin/python -m pytest -q tests/integrations \
-	  --framework=$* $(FRAMEWORK_OPTIONS) --numprocesses=2 --cov-config=tests/integrations/coverage.ini --cov-report=term \
+	  --framework=$* $(FRAMEWORK_OPTIONS) --numprocesses=2 --dist=loadfile --cov-config=tests/integrations/coverage.ini --cov-report=term \
 	  $(foreach file,$(wildcard src/holdfast/integrations/$**.py),--cov=holdfast.integrations.$(basename $(notdir $(file))))
 
 FRAMEWORK_SECONDS ?= 600
