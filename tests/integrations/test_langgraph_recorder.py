@@ -240,3 +240,19 @@ def test_a_number_is_as_good_a_name_as_its_text():
     with HoldfastSaver.open("memory:") as saver:
         put(saver, config_of(7), {"n": 1})
         assert channels(saver, config_of("7")) == {"n": 1}
+
+
+def test_an_image_in_five_channels_is_kept_once_in_states_and_once_as_written(tmp_path: Path):
+    image = "".join(chr(65 + (number * number) % 57) for number in range(300_000))
+    names = [f"view {number}" for number in range(5)]
+    with HoldfastSaver.open(str(tmp_path / "store"), warn_bytes=10**8) as saver:
+        at = put(saver, config_of("t"), {"n": 1})
+        saver.put_writes(at, [(name, image) for name in names], "task")
+        newest = put(saver, at, dict.fromkeys(names, image))
+    with HoldfastSaver.open(str(tmp_path / "store"), warn_bytes=10**8) as saver:
+        assert got(saver, at).pending_writes == [("task", name, image) for name in names]
+        assert channels(saver, newest) == dict.fromkeys(names, image)
+    files = [
+        path for path in (tmp_path / "store").rglob("*") if path.is_file() and "journal" not in path.parts
+    ]
+    assert sum(path.stat().st_size for path in files) < 2.2 * len(image)

@@ -24,7 +24,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.integrations.framework import framework
 from holdfast.integrations.langgraph_states import checkpoint_in, draw
-from holdfast.integrations.langgraph_thread import NOTE, WRITES_EVENT, Put, Thread
+from holdfast.integrations.langgraph_thread import NOTE, REPEATED, WRITES_EVENT, Put, Thread
 from holdfast.integrations.langgraph_values import Values, owned
 from holdfast.integrations.names import names_in, workflow_name
 
@@ -39,6 +39,7 @@ _ATTEMPTS = 50
 _REMEMBERED = 100_000
 #: Looked after each time so many threads were added: it takes as long as there are threads.
 _ROOM_EVERY = 256
+_LARGE_CHARS = 4096
 _TYPES = {"input": CheckpointType.STAGE_START}
 
 
@@ -129,8 +130,7 @@ class Recorder:
         told |= {"ns": place.ns} if place.ns else {}
         told |= {"path": task_path} if task_path else {}
         told |= {"replace": True} if all(write[1] in WRITES_IDX_MAP for write in writes) else {}
-        # By name: a channel that is called as secrets are is hidden, as it is in the state.
-        told["writes"] = [[index, {channel: value}, kind] for index, channel, value, kind in writes]
+        told["writes"] = _told_once(writes)
 
         def prepare(thread: Thread) -> Ticket | None:
             assert place.checkpoint_id is not None
@@ -282,6 +282,20 @@ def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 def _sayable(channel: str, value: Any) -> Any:
     """Tell of an error as LangGraph's own savers do; nothing makes an exception of it again."""
     return repr(value) if channel == ERROR and isinstance(value, BaseException) else value
+
+
+def _told_once(writes: list[list[Any]]) -> list[list[Any]]:
+    """Tell writes by the name of the channel: one that is called as secrets are is hidden, as in the state.
+
+    A large text (an image) that goes to several channels is told once.
+    """
+    told: list[list[Any]] = []
+    known: dict[str, int] = {}
+    for index, channel, value, kind in writes:
+        is_large = type(value) is str and len(value) >= _LARGE_CHARS
+        at = known.setdefault(value, len(told)) if is_large else len(told)
+        told.append([index, {channel: value}, kind] if at == len(told) else [index, {channel: at}, REPEATED])
+    return told
 
 
 def _check_newest(thread: Thread, place: Place) -> None:

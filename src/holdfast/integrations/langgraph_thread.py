@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.application.commit_queue import Ticket
@@ -23,6 +23,8 @@ WRITES_EVENT = "LANGGRAPH_WRITES"
 #: What a checkpoint needs of others that are removed: the history of its delta channels.
 SEED_EVENT = "LANGGRAPH_SEED"
 NOTE = "langgraph"
+#: The kind of a write whose value is that of another one, by its place among them.
+REPEATED = "as"
 
 #: How much of the end of a journal is read at first.
 _FIRST_EVENTS = 256
@@ -304,11 +306,13 @@ class Thread:
             self._early.setdefault(key, []).append(told)
             return
         path, task = told.get("path", ""), told["task"]
-        writes = [
-            Write(path, task, index, channel, value, kind)
-            for index, said, kind in told["writes"]
-            for channel, value in said.items()
-        ]
+        writes: list[Write] = []
+        for index, said, kind in told["writes"]:
+            ((channel, value),) = said.items()
+            if kind == REPEATED:
+                writes.append(replace(writes[value], index=index, channel=channel))
+            else:
+                writes.append(Write(path, task, index, channel, value, kind))
         put.add(writes, replace=told.get("replace", False))
 
     def _take_seed(self, told: Mapping[str, Any]) -> None:
