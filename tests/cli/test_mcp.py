@@ -60,9 +60,15 @@ def test_a_signal_ends_the_server_at_once_with_its_trail_closed(
         '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"show_checkpoint",'
         '"arguments":{"checkpoint":"WF-1"}}}\n'
     )
-    with subprocess.Popen(
-        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(store.parent), text=True
-    ) as server:
+    # What is ignored is inherited: a shell that runs us in the background may have SIGINT ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        server = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(store.parent), text=True
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with server:
         assert server.stdin is not None and server.stdout is not None
         server.stdin.write(hello)
         server.stdin.flush()

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from holdfast.cli.group import Commands
 
 IMPORT_COMMANDS: Mapping[str, tuple[str, str]] = {
-    "langgraph-postgres": ("import_langgraph_postgres", "Bring over checkpoints of PostgresSaver."),
-    "langgraph-sqlite": ("import_langgraph_sqlite", "Bring over checkpoints of SqliteSaver."),
+    "langgraph-postgres": ("import_langgraph_postgres", "Bring over checkpoints of LangGraph's PostgresSaver."),
+    "langgraph-sqlite": ("import_langgraph_sqlite", "Bring over checkpoints of LangGraph's SqliteSaver."),
 }
 
 command = Commands(
