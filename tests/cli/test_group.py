@@ -182,10 +182,14 @@ DAMAGED = {"quarantine drop", "quarantine release", "quarantine show"}
 RUNNING = {"cancel", "checkpoint", "pause", "resume", "run"}
 
 
+#: Of use with what another system kept, or with a client; their own tests see to that.
+FOREIGN = {"import langgraph-postgres", "import langgraph-sqlite", "mcp"}
+
+
 # A group prints nothing itself, and a witness has no store.
 @pytest.mark.sweep
 @pytest.mark.parametrize(
-    "name", sorted(COMMANDS.keys() - GROUPS - ENCRYPTED - DAMAGED - RUNNING - {"audit witness"})
+    "name", sorted(COMMANDS.keys() - GROUPS - ENCRYPTED - DAMAGED - RUNNING - FOREIGN - {"audit witness"})
 )
 def test_every_command_speaks_json(run: Run, store: Path, name):
     # Only `copy` has two stores, and takes them as arguments.

@@ -11,6 +11,7 @@ import pytest
 import holdfast
 from tests.cli.conftest import Run
 from tests.cli.running import environment
+from tests.cli.test_main import heeded
 
 
 @pytest.fixture
@@ -60,14 +61,10 @@ def test_a_signal_ends_the_server_at_once_with_its_trail_closed(
         '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"show_checkpoint",'
         '"arguments":{"checkpoint":"WF-1"}}}\n'
     )
-    # What is ignored is inherited: a shell that runs us in the background may have SIGINT ignored.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
+    with heeded(signal.SIGINT):
         server = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(store.parent), text=True
         )
-    finally:
-        signal.signal(signal.SIGINT, before)
     with server:
         assert server.stdin is not None and server.stdout is not None
         server.stdin.write(hello)
