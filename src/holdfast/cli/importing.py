@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from holdfast.cli.group import Commands
 
 IMPORT_COMMANDS: Mapping[str, tuple[str, str]] = {
-    "langgraph-postgres": ("import_langgraph_postgres", "Bring over checkpoints of LangGraph's PostgresSaver."),
+    "langgraph-postgres": (
+        "import_langgraph_postgres",
+        "Bring over checkpoints of LangGraph's PostgresSaver.",
+    ),
     "langgraph-sqlite": ("import_langgraph_sqlite", "Bring over checkpoints of LangGraph's SqliteSaver."),
 }
 
