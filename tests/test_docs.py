@@ -98,3 +98,11 @@ def test_the_first_screen_is_what_the_demo_prints():
 def test_every_snippet_runs(page, tmp_path):
     code = "\n".join(SNIPPET.findall(page.read_text(encoding="utf-8")))
     subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=tmp_path, check=True)
+
+
+def test_every_page_about_a_framework_has_a_test_that_runs_its_sample():
+    tests = "".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "integrations").glob("test_*.py")
+    )
+    pages = {page.stem for page in (ROOT / "docs" / "integrations").glob("*.md")}
+    assert pages and [name for name in sorted(pages) if f'sample("{name}")' not in tests] == []

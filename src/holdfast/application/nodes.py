@@ -7,6 +7,7 @@ bytes; nothing is packed twice on a steady path.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -278,12 +279,10 @@ class NodeReader:
 
     def _packed_again(self, items: list[Any], clean: bytes) -> bytes:
         """Pack items that were without tags before: if their bytes are the same, nobody need look for any."""
-        try:
+        # What is there now may not be plain any more, in whatever way.
+        with suppress(Exception):
             if self._pack_plain(items) == clean:
                 return clean
-        except Exception:
-            # Something is there now that is not plain.
-            return self._pack(items)
         return self._pack(items)
 
     def _longer(self, base: ListNode, tail: list[Any]) -> ListNode:

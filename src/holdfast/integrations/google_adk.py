@@ -89,7 +89,7 @@ class _Cells:
         try:
             made = await service.create_checkpoint(name, state, expected_sequence=after, force=True)
         except CheckpointConflictError:
-            # The writer may have remembered an older one than was loaded since; now it has forgotten that.
+            # Somebody may have recorded an event, which is no change of the state.
             if await self.newest(name) != after:
                 raise
             made = await service.create_checkpoint(name, state, expected_sequence=after, force=True)

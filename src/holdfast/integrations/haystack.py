@@ -211,7 +211,7 @@ class HoldfastSnapshots:
         try:
             made = self._service.create_checkpoint(self.workflow_id, state, **options)
         except CheckpointConflictError:
-            # The writer may have remembered an older one than was seen since; now it has forgotten that.
+            # Somebody may have recorded an event, which is no change of the state.
             found = self._service.list_checkpoints(self.workflow_id, 1)
             if not found or found[0].id.sequence != self._seen:
                 raise
