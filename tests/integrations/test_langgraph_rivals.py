@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast.domain.errors import CheckpointConflictError
+from holdfast.integrations import langgraph_recorder
 from holdfast.integrations.langgraph import HoldfastSaver
 from tests.integrations.langgraph_graphs import Counting, counter
 from tests.integrations.langgraph_rivals import crowd, processes
@@ -97,40 +98,56 @@ class Gate:
         return {"items": ["through"]}
 
 
+def overtake(saver: HoldfastSaver) -> tuple[Any, Any, Any]:
+    """Let a run begin and another go past it; answer how each of them ended, and the graph."""
+    gate = Gate()
+    told: list[Any] = []
+    graph = (
+        counter(1).add_node("step2", gate.pass_through).add_edge("step1", "step2").compile(checkpointer=saver)
+    )
+
+    def slow() -> None:
+        try:
+            told.append(graph.invoke({"items": ["slow"]}, T, durability="sync"))
+        except CheckpointConflictError as conflict:
+            told.append(conflict)
+
+    runner = threading.Thread(target=slow)
+    runner.start()
+    assert gate.inside.wait(60)
+    try:
+        fast = graph.invoke({"items": ["fast"]}, T, durability="sync")
+    finally:
+        gate.free.set()
+        runner.join()
+    [ended] = told
+    return ended, fast, graph
+
+
 @pytest.mark.parametrize("is_new", [True, False])
 @pytest.mark.parametrize("kind", ["memory", "file"])
 def test_a_run_that_was_overtaken_is_told(kind: str, is_new: bool, tmp_path: Path):
-    gate = Gate()
-    told: list[Any] = []
     with HoldfastSaver.open(url_of(kind, tmp_path)) as saver:
         if not is_new:
             counter(1).compile(checkpointer=saver).invoke({"items": ["before"]}, T)
-        graph = (
-            counter(1)
-            .add_node("step2", gate.pass_through)
-            .add_edge("step1", "step2")
-            .compile(checkpointer=saver)
-        )
-
-        def slow() -> None:
-            try:
-                told.append(graph.invoke({"items": ["slow"]}, T, durability="sync"))
-            except CheckpointConflictError as conflict:
-                told.append(conflict)
-
-        runner = threading.Thread(target=slow)
-        runner.start()
-        assert gate.inside.wait(60)
-        try:
-            fast = graph.invoke({"items": ["fast"]}, T, durability="sync")
-        finally:
-            gate.free.set()
-            runner.join()
-        [conflict] = told
+        conflict, fast, graph = overtake(saver)
         assert isinstance(conflict, CheckpointConflictError) and "went on" in str(conflict)
         assert "Run it again" in str(conflict)
         assert graph.get_state(T).values == fast and fast["items"][-3:] == ["fast", "step1", "through"]
         check_chain(saver)
+
+
+def test_without_the_look_at_the_newest_an_update_is_lost_and_the_harness_goes_red(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """The negative control."""
+    monkeypatch.setattr(langgraph_recorder, "_check_newest", lambda thread, place: None)
+    with HoldfastSaver.open("memory:") as saver:
+        ended, fast, graph = overtake(saver)
+        assert not isinstance(ended, CheckpointConflictError)
+        assert "fast" in fast["items"] and "fast" not in graph.get_state(T).values["items"]
+        with pytest.raises(AssertionError):
+            check_chain(saver)
 
 
 @pytest.mark.parametrize("is_new", [True, False])
