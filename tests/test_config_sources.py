@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -174,3 +175,75 @@ def test_seconds_in_a_variable_may_have_a_fraction() -> None:
     assert Config.load(env={"HOLDFAST_STALE_SECONDS": "0.5"}).stale_seconds == 0.5
     with pytest.raises(ConfigError, match="Use a number"):
         Config.load(env={"HOLDFAST_STALE_SECONDS": "soon"})
+
+
+PROFILES = """
+retain_days = 30
+
+[recovery]
+stale_seconds = 60
+
+[profile.test]
+retain_days = 1
+
+[profile.test.recovery]
+stale_seconds = 5
+
+[profile.other]
+mode = "compliance"
+"""
+
+
+def test_a_profile_wins_over_its_file_and_a_variable_over_both(tmp_path: Path) -> None:
+    path = write(tmp_path, PROFILES)
+    plain = Config.load(env={}, path=path)
+    chosen = Config.load(env={"HOLDFAST_PROFILE": "test"}, path=path)
+    told = Config.load(env={"HOLDFAST_PROFILE": "test", "HOLDFAST_RETAIN_DAYS": "2"}, path=path)
+    assert [(one.retain_days, one.stale_seconds) for one in (plain, chosen, told)] == [
+        (30, 60),
+        (1, 5),
+        (2, 5),
+    ]
+    assert Config.load(env={"HOLDFAST_PROFILE": "", "HOLDFAST_CONFIG": str(path)}) == plain
+
+
+def test_a_setting_of_a_profile_is_told_with_its_line_and_its_table(tmp_path: Path) -> None:
+    path = write(tmp_path, PROFILES)
+    found = Config.traced(env={"HOLDFAST_PROFILE": "test"}, path=path)[1]
+    assert found["stale_seconds"].key == "[profile.test.recovery] stale_seconds"
+    assert placed(found["stale_seconds"]).place == f"{path}:11"
+    assert placed(found["retain_days"]).place == f"{path}:8"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("profile = 1\n", "a profile is a table"),
+        ("[profile]\ntest = 1\n", "a profile is a table"),
+        ('[profile."a.b"]\n', "is no name of a profile"),
+        ("[profile.test]\nnonsense = 1\n", "there is no setting nonsense"),
+        ("[profile.test.nonsense]\nx = 1\n", "there is no table [profile.test.nonsense]"),
+        ("[profile.test.recovery]\nnonsense = 1\n", "there is no setting nonsense"),
+        ("[profile.test]\nretain_days = 1\n[profile.test.checkpoint]\nretention_days = 2\n", "is set twice"),
+        ("[profile.test]\nrecovery = 1\n", "recovery is no table"),
+    ],
+)
+def test_a_mistake_in_a_profile_is_told_whether_it_is_chosen_or_not(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        Config.load(env={}, path=write(tmp_path, text))
+
+
+def test_a_profile_that_nobody_wrote_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="there is no profile tst") as refused:
+        Config.load(env={"HOLDFAST_PROFILE": "tst"}, path=write(tmp_path, PROFILES))
+    assert "Did you mean test?" in refused.value.hint
+    monkeypatch.chdir(tmp_path / "..")
+    with pytest.raises(ConfigError, match="there is no profile tst"):
+        Config.load(env={"HOLDFAST_PROFILE": "tst"})
+
+
+def test_a_file_that_a_variable_names_must_be_there() -> None:
+    with pytest.raises(ConfigError, match="there is no such configuration file"):
+        Config.load(env={"HOLDFAST_CONFIG": "nowhere.toml"})

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from holdfast.adapters.crypto.keystore import KeyFolder
@@ -20,8 +18,9 @@ from holdfast.adapters.packer import OrmsgpackPacker
 from holdfast.adapters.progress import progress_place
 from holdfast.adapters.redactors import passing_redactor, redactor_maker
 from holdfast.adapters.system import RandomIds, SystemClock, login_name, space_of
-from holdfast.application.aio import AsyncCheckpointService
+from holdfast.adapters.telemetry.choosing import observer_for, tracing_for
 from holdfast.application.app import App
+from holdfast.application.async_opening import AsyncOpening
 from holdfast.application.kit import Kit
 from holdfast.application.redaction.log_redaction import RedactingFilter
 from holdfast.application.redaction.redacting import LOGS, HidingPeople, StoreRedactor
@@ -151,13 +150,31 @@ def build_kit(
     formats = for_mode(
         config.mode, config.compression, config.compression_threshold_bytes, config.compression_level
     )
-    return Kit(
+    kit = Kit(
         store=store,
         packer=OrmsgpackPacker(types),
         formats=formats,
         registry=types,
         clock=clock or SystemClock(),
         ids=ids or RandomIds(),
+        signing=KeyFolder(config.signing_key),
+        redactor=redactor,
+        resolver=resolver,
+        vault=vault,
+        app=app,
+        # What is sealed in the store does not lie open beside it.
+        progress=progress_place(store.url, config.progress_path) if vault is None else None,
+        space=space_of(store.url),
+        observer=app.observer or observer_for(store.url, is_wanted=config.metrics),
+        tracing=tracing_for(is_wanted=config.tracing, is_drafting=config.tracing_gen_ai),
+    )
+    return _settled(kit, config)
+
+
+def _settled(kit: Kit, config: Config) -> Kit:
+    """Answer a kit with the settings that the use cases look at."""
+    return replace(
+        kit,
         warn_bytes=config.warn_bytes,
         limit_bytes=config.limit_bytes,
         blob_threshold_bytes=config.blob_threshold_bytes,
@@ -172,16 +189,8 @@ def build_kit(
         session_id=check_id("session", config.session or f"session-{secrets.token_hex(4)}"),
         actor=check_id("actor", config.actor or login_name()),
         end_session=config.end_session,
-        signing=KeyFolder(config.signing_key),
-        redactor=redactor,
-        resolver=resolver,
-        vault=vault,
-        app=app,
         recovery=config.recovery,
         faults=config.faults,
-        # What is sealed in the store does not lie open beside it.
-        progress=progress_place(store.url, config.progress_path) if vault is None else None,
-        space=space_of(store.url),
     )
 
 
@@ -352,30 +361,6 @@ def _no_cryptography(missing: ImportError) -> ConfigError:
         f"a package for signatures and encryption is not installed ({missing.name})",
         hint="Run `pip install 'holdfast[audit]'`.",
     )
-
-
-class AsyncOpening:
-    """A service about to be opened: await it, or use it with `async with`."""
-
-    def __init__(self, build: Callable[[], Kit]) -> None:
-        self._build = build
-        self._service: AsyncCheckpointService | None = None
-
-    def __await__(self) -> Generator[Any, None, AsyncCheckpointService]:
-        return self._open().__await__()
-
-    async def __aenter__(self) -> AsyncCheckpointService:
-        return await self._open()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._service is not None:
-            await self._service.close()
-
-    async def _open(self) -> AsyncCheckpointService:
-        self._service = await asyncio.to_thread(lambda: AsyncCheckpointService(self._build()))
-        return self._service
 
 
 def open_async(

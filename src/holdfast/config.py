@@ -77,8 +77,12 @@ class Config:
         emergency_path: a folder for what memory does not hold; beside temporary files by default.
         progress_path: a folder for the progress reports of workflows; by default in the store's folder, or
             beside its file, and nowhere where a store has neither.
+        metrics: whether what this process does is counted in prometheus_client's own registry.
+        tracing: whether spans are made through OpenTelemetry's API.
+        tracing_gen_ai: whether spans of runs have attributes of the drafts for generative AI, too.
         app: handlers, reducers and migrations for the command line, as `module:object`; see docs/config.md.
         program: the workflow that `holdfast resume` goes on with, as `module:workflow` or `file.py:workflow`.
+        web_url: where people open the dashboard, for `holdfast show --web`.
     """
 
     store: str = ".holdfast"
@@ -123,8 +127,12 @@ class Config:
     memory_budget_bytes: int = 64 * 1024 * 1024
     emergency_path: str | None = None
     progress_path: str | None = None
+    metrics: bool = False
+    tracing: bool = False
+    tracing_gen_ai: bool = False
     app: str | None = None
     program: str | None = None
+    web_url: str = "http://127.0.0.1:8787/ui/"
 
     def __post_init__(self) -> None:
         for name in _KINDS:
@@ -181,7 +189,8 @@ class Config:
         Args:
             overrides: what was asked for directly; None values do not count.
             env: the environment, the process's own by default.
-            path: a configuration file, which must exist; by default `holdfast.toml` here, if there is one.
+            path: a configuration file, which must exist; by default what HOLDFAST_CONFIG names, or
+                `holdfast.toml` here, if there is one. HOLDFAST_PROFILE names a table of it that wins.
 
         Raises:
             ConfigError: an unknown setting, or a value that it cannot have; says where.

@@ -1,8 +1,9 @@
-"""Where settings come from: what a caller asks for, HOLDFAST_*, and holdfast.toml with its tables."""
+"""Where settings come from: what a caller asks for, HOLDFAST_*, holdfast.toml, and the user's own file."""
 
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,10 +15,30 @@ from holdfast.domain.errors import ConfigError
 
 PREFIX = "HOLDFAST_"
 FILE_NAME = "holdfast.toml"
+USER_FILE_NAME = "config.toml"
 MEGABYTE = 1024 * 1024
 
-#: Variables of ours that are no settings.
-_OTHER_VARIABLES = frozenset({"HOLDFAST_CAMPAIGN"})
+#: Name another file, and the table in it that wins over all others.
+CONFIG_VARIABLE = "HOLDFAST_CONFIG"
+PROFILE_VARIABLE = "HOLDFAST_PROFILE"
+_PROFILES = "profile"
+_PROFILE_NAME = re.compile(r"[A-Za-z0-9_-]+")
+
+#: Variables of ours that are no settings; most of them stand for a flag of the command line.
+_OTHER_VARIABLES = frozenset(
+    {
+        "HOLDFAST_CAMPAIGN",
+        "HOLDFAST_COLOR",
+        "HOLDFAST_CONFIG",
+        "HOLDFAST_LOCAL_TIME",
+        "HOLDFAST_LOG_FORMAT",
+        "HOLDFAST_NO_INPUT",
+        "HOLDFAST_OUTPUT",
+        "HOLDFAST_PROFILE",
+        "HOLDFAST_REQUEST_ID",
+        "HOLDFAST_VERBOSE",
+    }
+)
 _WORDS = {
     "1": True,
     "true": True,
@@ -123,12 +144,19 @@ def gather(
         kinds: what each setting holds, by its name.
         overrides: what was asked for directly; None values do not count.
         env: the environment.
-        path: a configuration file, which must exist; by default `holdfast.toml` here, if there is one.
+        path: a configuration file, which must exist; by default what HOLDFAST_CONFIG names, or
+            `holdfast.toml` here, if there is one.
 
     Raises:
         ConfigError: an unknown name, or a text that cannot be read; says where.
     """
-    found = [*_from_file(kinds, path), *_from_env(kinds, env), *from_overrides(kinds, overrides)]
+    chosen = path or env.get(CONFIG_VARIABLE) or None
+    found = [
+        *_from_user_file(kinds, env),
+        *_from_file(kinds, chosen, env.get(PROFILE_VARIABLE, "")),
+        *_from_env(kinds, env),
+        *from_overrides(kinds, overrides),
+    ]
     return {given.name: given for given in found}
 
 
@@ -176,18 +204,61 @@ def _parsed(variable: str, text: str, kind: str) -> Any:
 # -- the file --------------------------------------------------------------------------------
 
 
-def _from_file(kinds: Mapping[str, str], path: str | os.PathLike[str] | None) -> list[Given]:
+def user_file(env: Mapping[str, str]) -> Path | None:
+    """Answer where a user's own settings are, which those of a project win over; None if nobody can tell."""
+    configured = env.get("XDG_CONFIG_HOME", "")
+    # A relative path is no configuration at all, says its specification.
+    if os.path.isabs(configured):
+        return Path(configured, "holdfast", USER_FILE_NAME)
+    home = env.get("HOME", "")
+    return Path(home, ".config", "holdfast", USER_FILE_NAME) if os.path.isabs(home) else None
+
+
+def _from_user_file(kinds: Mapping[str, str], env: Mapping[str, str]) -> list[Given]:
+    place = user_file(env)
+    # One that is there and cannot be read is told, but not a folder that we may not look into; profiles are
+    # chosen in the file of the project.
+    return _from_file(kinds, place, "") if place is not None and os.path.isfile(place) else []
+
+
+def _from_file(kinds: Mapping[str, str], path: str | os.PathLike[str] | None, profile: str) -> list[Given]:
     place = Path(FILE_NAME if path is None else path)
     try:
         text = place.read_text(encoding="utf-8")
         written = tomllib.loads(text)
     except FileNotFoundError:
         if path is None:
+            _check_profile(profile, {}, str(place))
             return []
         raise ConfigError("there is no such configuration file", place=str(place)) from None
     except (OSError, ValueError) as fault:
         raise ConfigError(f"the configuration file cannot be read ({fault})", place=str(place)) from fault
-    return _read(kinds, written, ConfigFile(str(place), text))
+    file = ConfigFile(str(place), text)
+    profiles = _profiles(kinds, written.pop(_PROFILES, {}), file)
+    _check_profile(profile, profiles, str(place))
+    # Later ones win.
+    return [*_read(kinds, written, file), *profiles.get(profile, [])]
+
+
+def _profiles(kinds: Mapping[str, str], written: Any, file: ConfigFile) -> dict[str, list[Given]]:
+    """Read all profiles: a mistake in one that is not chosen today is one all the same."""
+    if not isinstance(written, dict) or not all(isinstance(table, dict) for table in written.values()):
+        raise ConfigError(
+            "a profile is a table", place=file.at(_PROFILES), hint="Write [profile.NAME] above its settings."
+        )
+    for name in written:
+        if not _PROFILE_NAME.fullmatch(name):
+            raise ConfigError(
+                f"{name!r} is no name of a profile",
+                place=file.at(_PROFILES, name),
+                hint="Use letters, digits, - and _.",
+            )
+    return {name: _read(kinds, table, file, (_PROFILES, name)) for name, table in written.items()}
+
+
+def _check_profile(profile: str, known: Mapping[str, Any], place: str) -> None:
+    if profile and profile not in known:
+        raise _unknown(profile, place, known, "" if known else "The file has none.", noun="profile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +289,12 @@ class ConfigFile:
         return None
 
 
-def _read(kinds: Mapping[str, str], written: Mapping[str, Any], file: ConfigFile) -> list[Given]:
-    """Read the top of a file and its tables."""
+def _read(
+    kinds: Mapping[str, str], written: Mapping[str, Any], file: ConfigFile, above: tuple[str, ...] = ()
+) -> list[Given]:
+    """Read the top of a file and its tables, or of a profile and those below it."""
     found: dict[str, Given] = {}
-    for given in _written(kinds, written, file):
+    for given in _written(kinds, written, file, above):
         if (other := found.get(given.name)) is not None:
             hint = f"Remove {other.key} or {given.key}."
             raise ConfigError(f"{given.name} is set twice", place=placed(given).place, hint=hint)
@@ -229,37 +302,52 @@ def _read(kinds: Mapping[str, str], written: Mapping[str, Any], file: ConfigFile
     return list(found.values())
 
 
-def _written(kinds: Mapping[str, str], written: Mapping[str, Any], file: ConfigFile) -> Iterator[Given]:
+def _written(
+    kinds: Mapping[str, str], written: Mapping[str, Any], file: ConfigFile, above: tuple[str, ...]
+) -> Iterator[Given]:
     for name, value in written.items():
+        place = file.at(*above, name) if name not in kinds else file.path
         if name in TABLES and isinstance(value, dict):
-            yield from _in_table(kinds, name, value, file)
+            yield from _in_table(kinds, name, value, file, above)
         elif name in TABLES:
             raise ConfigError(
-                f"{name} is no table", place=file.at(name), hint=f"Write [{name}] above its keys."
+                f"{name} is no table", place=place, hint=f"Write {_title(*above, name)} above its keys."
             )
         elif isinstance(value, dict):
-            raise _unknown(f"[{name}]", file.at(name), [f"[{table}]" for table in TABLES], noun="table")
+            raise _unknown(
+                _title(*above, name), place, [_title(*above, table) for table in TABLES], noun="table"
+            )
         elif name not in kinds:
-            raise _unknown(name, file.at(name), kinds, _meant_by(name))
+            raise _unknown(name, place, kinds, _meant_by(name))
         else:
-            yield Given(name, value, Source.FILE, name, file.path)
+            yield Given(name, value, Source.FILE, f"{_title(*above)} {name}".strip(), file.path)
+
+
+def _title(*names: str) -> str:
+    """Write the head of a table: `[profile.test]`."""
+    return f"[{'.'.join(names)}]" if names else ""
 
 
 def _in_table(
-    kinds: Mapping[str, str], table: str, written: Mapping[str, Any], file: ConfigFile
+    kinds: Mapping[str, str],
+    table: str,
+    written: Mapping[str, Any],
+    file: ConfigFile,
+    above: tuple[str, ...],
 ) -> Iterator[Given]:
-    keys = TABLES[table]
+    keys, title = TABLES[table], _title(*above, table)
     for name, value in written.items():
         if name not in keys:
-            raise _unknown(name, f"{file.at(table, name)} [{table}]", keys, _elsewhere(name, kinds))
+            place = f"{file.at(*above, table, name)} {title}"
+            raise _unknown(name, place, keys, _elsewhere(name, kinds))
         key = keys[name]
         try:
             read = key.read(value)
         except ValueError as wrong:
             raise ConfigError(
-                f"{name} is {value!r}", place=f"{file.at(table, name)} [{table}]", hint=str(wrong)
+                f"{name} is {value!r}", place=f"{file.at(*above, table, name)} {title}", hint=str(wrong)
             ) from None
-        yield Given(key.setting, read, Source.FILE, f"[{table}] {name}", file.path)
+        yield Given(key.setting, read, Source.FILE, f"{title} {name}", file.path)
 
 
 def placed(given: Given) -> Given:
@@ -267,7 +355,7 @@ def placed(given: Given) -> Given:
     if given.source is not Source.FILE:
         return given
     table, _, name = given.key.rpartition(" ")
-    keys = [table.strip("[]"), name] if table else [name]
+    keys = [*table.strip("[]").split("."), name] if table else [name]
     try:
         file = ConfigFile(given.place, Path(given.place).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -25,6 +25,7 @@ NAMES = [
     "sessions",
     "subject_export",
     "subjects",
+    "tokens",
     "upgrades",
 ]
 

@@ -76,6 +76,8 @@ def workflows(draw: st.DrawFn) -> Workflow:
         pinned=draw(st.lists(st.booleans(), min_size=count, max_size=count)),
         phase=draw(st.lists(st.none() | st.integers(0, 3), min_size=count, max_size=count)),
         blobs=draw(st.lists(blobs, min_size=count, max_size=count)),
+        label=draw(st.lists(st.none() | st.just("kept"), min_size=count, max_size=count)),
+        length=draw(st.lists(st.integers(1, 100), min_size=count, max_size=count)),
     )
     own = tuple(replace(keyframe, blobs=draw(blobs)) for keyframe in workflow.keyframes)
     return late_keyframe(draw, replace(workflow, keyframes=own))
@@ -98,6 +100,11 @@ POLICIES = st.builds(
     retain_count=st.integers(0, 12),
     retain_days=st.integers(0, 50),
     max_per_phase=st.none() | st.integers(0, 4),
+    keep_within_seconds=st.integers(0, 10 * 86_400),
+    keep_daily=st.integers(0, 8),
+    keep_weekly=st.integers(0, 5),
+    keep_tagged=st.booleans(),
+    max_bytes=st.none() | st.integers(0, 1_000),
 )
 
 
@@ -151,7 +158,66 @@ def test_an_enormous_number_of_days_keeps_everything():
     assert a_workflow(3, [1]).select(RetentionPolicy(retain_days=10**12)).remove == ()
 
 
-@pytest.mark.parametrize("name", ["retain_count", "retain_days", "max_per_phase"])
+def test_the_newest_of_each_day_and_of_each_week_stay():
+    # Days before a Monday, which begins a week.
+    ages = [22, 15, 15, 8, 2, 1, 1, 0]
+    stamps = [timestamp_text(NOW - timedelta(days=age)) for age in ages]
+    workflow = a_workflow(8, [1], timestamp=stamps)
+    assert workflow.select(replace(NOTHING, keep_daily=3)).keep == (5, 7, 8)
+    assert workflow.select(replace(NOTHING, keep_weekly=4)).keep == (3, 4, 7, 8)
+
+
+def test_an_age_may_be_given_by_the_hour():
+    stamps = [timestamp_text(NOW - timedelta(hours=hours)) for hours in (40, 37, 36, 35, 1)]
+    workflow = a_workflow(5, [1], timestamp=stamps)
+    assert workflow.select(replace(NOTHING, keep_within_seconds=36 * 3600)).keep == (4, 5)
+
+
+def test_those_with_a_label_stay_if_that_is_wanted():
+    workflow = a_workflow(6, [1], label=["released", *[None] * 5])
+    assert workflow.select(NOTHING).keep == (5, 6)
+    assert workflow.select(replace(NOTHING, keep_tagged=True)).keep == (1, 5, 6)
+
+
+def test_the_newest_that_fit_stay_and_nothing_older_than_what_does_not():
+    workflow = a_workflow(6, [1], length=[10, 10, 10, 50, 10, 10])
+    kept = {limit: workflow.select(RetentionPolicy(max_bytes=limit)).keep for limit in (0, 69, 75, 80)}
+    assert kept == {0: (5, 6), 69: (5, 6), 75: (4, 5, 6), 80: (3, 4, 5, 6)}
+
+
+@pytest.mark.sweep
+@given(workflows(), POLICIES)
+def test_no_rule_keeps_less_than_it_promises(workflow, policy):
+    """Without limits every rule has its way; what each promises is worked out here in the plainest way."""
+    keep = set(workflow.select(replace(policy, max_per_phase=None, max_bytes=None)).keep)
+    living = [entry for entry in workflow.entries if not entry.pruned]
+    ages = {entry.sequence: NOW - datetime.fromisoformat(entry.timestamp) for entry in living}
+    assert {entry.sequence for entry in living[len(living) - min(policy.retain_count, len(living)) :]} <= keep
+    assert {sequence for sequence, age in ages.items() if age < timedelta(days=policy.retain_days)} <= keep
+    young = timedelta(seconds=policy.keep_within_seconds)
+    assert {sequence for sequence, age in ages.items() if age < young} <= keep
+    if policy.keep_tagged:
+        assert {entry.sequence for entry in living if entry.label} <= keep
+    days = [entry.timestamp[:10] for entry in living]
+    last = list(dict.fromkeys(reversed(days)))[: policy.keep_daily]
+    assert {max(e.sequence for e in living if e.timestamp[:10] == day) for day in last} <= keep
+
+
+@pytest.mark.sweep
+@given(workflows(), POLICIES)
+def test_limits_only_ever_take_away_and_never_what_always_stays(workflow, policy):
+    without = set(workflow.select(replace(policy, max_per_phase=None, max_bytes=None)).keep)
+    keep = set(workflow.select(policy).keep)
+    always = set(workflow.select(replace(NOTHING, keep_tagged=policy.keep_tagged, max_bytes=0)).keep)
+    assert always <= keep <= without
+    if policy.max_bytes is not None:
+        stored = sum(workflow.entries[sequence - 1].length for sequence in keep)
+        assert stored <= policy.max_bytes or keep == always
+
+
+@pytest.mark.parametrize(
+    "name", ["retain_count", "retain_days", "max_per_phase", "keep_daily", "keep_within_seconds", "max_bytes"]
+)
 def test_a_negative_policy_is_refused(name):
     with pytest.raises(ConfigError, match=name):
         RetentionPolicy(**{name: -1})

@@ -28,19 +28,15 @@ from benchmarks.checkpoint_interval import (
     run,
     steady,
 )
+from holdfast.domain.checkpoint_interval import daly_seconds
 from holdfast.domain.errors import ConfigError, InvalidStateError
-from holdfast.execution.adaptive import AdaptiveInterval, AdaptiveSettings, daly_seconds, young_seconds
+from holdfast.execution.adaptive import AdaptiveInterval, AdaptiveSettings
+from tests.domain.losses import expected_share_lost
 
 RUNS = 20
 WIDE = AdaptiveSettings(min_seconds=1e-9, max_seconds=1e9)
 
 costs = st.floats(1e-4, 1e3)
-mtbfs = st.floats(1.0, 1e7)
-
-
-def expected_share_lost(interval: float, cost: float, mtbf: float) -> float:
-    """The exact mean overhead of checkpoints under exponential failures, with nothing lost by restarts."""
-    return mtbf * math.expm1((interval + cost) / mtbf) / interval - 1
 
 
 @cache
@@ -57,31 +53,6 @@ def lost(policy: Callable[[], Policy] | float, scenarios: Iterable[Scenario]) ->
 def best_fixed(scenarios: Iterable[Scenario]) -> float:
     """What the best of the fixed intervals loses, among them those that only hindsight would choose."""
     return min(lost(minutes * MINUTE, scenarios) for minutes in (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 60))
-
-
-def test_young_is_the_square_root_of_twice_cost_and_time_between_failures():
-    assert young_seconds(2.0, 3600.0) == 120.0
-
-
-def test_daly_gives_known_values():
-    # sqrt(2 * 5 * 1440) is 120, and 5 / (2 * 1440) is 1/576, whose root is 1/24.
-    assert daly_seconds(5.0, 1440.0) == pytest.approx(120 * (1 + 1 / 72 + 1 / 5184) - 5)
-
-
-def test_daly_answers_the_time_between_failures_where_a_checkpoint_takes_twice_that():
-    assert daly_seconds(20.0, 10.0) == 10.0
-    assert daly_seconds(200.0, 10.0) == 10.0
-
-
-@given(costs, mtbfs)
-def test_daly_is_near_the_exact_optimum_and_never_worse_than_young(cost, mtbf):
-    if cost > mtbf / 2:
-        return
-    best = min(expected_share_lost(daly_seconds(cost, mtbf) * k, cost, mtbf) for k in (0.5, 0.8, 1.25, 2.0))
-    by_daly = expected_share_lost(daly_seconds(cost, mtbf), cost, mtbf)
-    by_young = expected_share_lost(young_seconds(cost, mtbf), cost, mtbf)
-    assert by_daly <= best * (1 + 1e-9)
-    assert by_daly <= by_young * (1 + 1e-6)
 
 
 @given(st.lists(st.sampled_from(("ran", "failed", "paid")), max_size=30), st.floats(0, 1e5))

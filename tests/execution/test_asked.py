@@ -10,9 +10,9 @@ import pytest
 
 from holdfast import CheckpointService, RunOptions, Triggers
 from holdfast.domain.request import Request, RequestKind
-from holdfast.domain.run_events import AGENT_STARTED, APPROVAL_REQUESTED, REQUEST_SETTLED
+from holdfast.domain.run_events import AGENT_STARTED, APPROVAL_REQUESTED, REQUEST_SETTLED, open_questions
 from holdfast.execution.approvals import Approval, Suspended
-from holdfast.execution.asked import Asked, open_question, open_questions
+from holdfast.execution.asked import Asked, open_question
 from holdfast.execution.engines.local import LocalEngine
 from holdfast.execution.journal import Fact
 from holdfast.execution.outcome import RunStatus

@@ -146,11 +146,12 @@ class AsyncCheckpointService(AsyncRecoveryCalls, Rooms):
         retain_days: int = 30,
         *,
         max_per_phase: int | None = None,
+        policy: RetentionPolicy | None = None,
         dry_run: bool = False,
     ) -> PruneResult:
         """Remove checkpoints that are neither among the last few, nor young, nor pinned."""
-        policy = RetentionPolicy(retain_count, retain_days, max_per_phase)
-        return await self._run(self._engine.prune, workflow_id, policy, dry_run=dry_run)
+        rules = policy or RetentionPolicy(retain_count, retain_days, max_per_phase)
+        return await self._run(self._engine.prune, workflow_id, rules, dry_run=dry_run)
 
     async def delete(self, checkpoint_id: CheckpointName) -> bool:
         """Remove one checkpoint, leaving a tombstone; False if there is none."""

@@ -11,6 +11,7 @@ from holdfast.domain.migration import Migrate, MigrationRegistry, check_version
 from holdfast.domain.plain import TypeRegistry
 from holdfast.domain.reducers import REDUCERS, Reducer
 from holdfast.domain.run_events import RUN_REDUCERS
+from holdfast.domain.telemetry import Observer
 
 _Handler = TypeVar("_Handler", bound=ResumeHandler)
 _Reducer = TypeVar("_Reducer", bound=Reducer)
@@ -25,6 +26,7 @@ class App:
         handlers: what resumes work, by name.
         migrations: steps from older versions of the shape.
         types: the application's own types; None where it has none.
+        observer: counts what happens, in place of what the setting `metrics` chooses; None where it has none.
     """
 
     def __init__(
@@ -33,11 +35,13 @@ class App:
         schema_version: str = SCHEMA_VERSION,
         handlers: HandlerRegistry | None = None,
         types: TypeRegistry | None = None,
+        observer: Observer | None = None,
     ) -> None:
         self.schema_version = check_version(schema_version)
         self.handlers = handlers or HandlerRegistry()
         self.migrations = MigrationRegistry()
         self.types = types
+        self.observer = observer
         self._reducers = {**REDUCERS, **RUN_REDUCERS}
 
     @property

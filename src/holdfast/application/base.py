@@ -6,7 +6,9 @@ Remembered are encoded bytes, never the caller's objects, and not more of them t
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
+from collections.abc import Callable
 from itertools import islice
 from types import TracebackType
 
@@ -74,7 +76,8 @@ class Slot:
         self.bytes = 0
 
     def __enter__(self) -> Slot:
-        self.lock.acquire()
+        if not self.lock.acquire(False):
+            self._bases.await_turn(self.lock)
         return self
 
     def __exit__(
@@ -87,8 +90,12 @@ class Slot:
 class Bases:
     """Slots of workflows, the least recently used forgotten first."""
 
-    def __init__(self, max_bytes: int = CACHE_BYTES) -> None:
+    def __init__(
+        self, max_bytes: int = CACHE_BYTES, on_waited: Callable[[float], None] | None = None
+    ) -> None:
+        """Begin with no slot; `on_waited` is told the seconds that somebody waited for one."""
         self._max_bytes = max_bytes
+        self._on_waited = on_waited
         self._mutex = threading.Lock()
         self._slots: OrderedDict[str, Slot] = OrderedDict()
         self._bytes = 0
@@ -101,6 +108,13 @@ class Bases:
                 slot = self._slots[workflow_id] = Slot(self, workflow_id)
             slot.users += 1
             return slot
+
+    def await_turn(self, lock: threading.Lock) -> None:
+        """Take the lock of a slot that another thread is in."""
+        began = time.perf_counter()
+        lock.acquire()
+        if self._on_waited is not None:
+            self._on_waited(time.perf_counter() - began)
 
     def is_warm(self, workflow_id: str, *, is_head_enough: bool = False) -> bool:
         """Tell whether a checkpoint, or just an event, can be prepared without reading the store."""

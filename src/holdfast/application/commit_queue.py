@@ -101,6 +101,8 @@ class CommitQueue:
 
     #: None: what cannot be made durable fails.
     shelter: Shelter | None = None
+    #: Told of each group once its outcome is known, before its callers are; in the leader's thread.
+    on_decided: Callable[[Sequence[Ticket]], None] | None = None
 
     def __init__(self, commit_group: CommitGroup, on_refused: OnRefused | None = None) -> None:
         self._commit_group = commit_group
@@ -236,6 +238,8 @@ class CommitQueue:
                 ticket.lineage.failure = ticket.lineage.failure or problem
 
     def _finish(self, group: list[Ticket]) -> None:
+        if self.on_decided is not None:
+            self.on_decided(group)
         with self._mutex:
             for ticket in group:
                 ticket.done = True

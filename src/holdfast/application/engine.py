@@ -23,6 +23,7 @@ from holdfast.application.fork_gate import GATE
 from holdfast.application.holding import Holds
 from holdfast.application.housekeeping import Housekeeper
 from holdfast.application.kit import Kit
+from holdfast.application.observing import CHECKPOINT, VERIFY, CommitWatch, found_invalid, spanned
 from holdfast.application.privacy.erasing import Eraser
 from holdfast.application.privacy.subject_export import SubjectExporter
 from holdfast.application.progress_files import ProgressFiles
@@ -32,6 +33,7 @@ from holdfast.application.recovery.partial_failure import PartialFailures
 from holdfast.application.recovery.quarantining import Quarantine
 from holdfast.application.recovery.recovering import Recovery
 from holdfast.application.recovery.resuming import Resumption
+from holdfast.application.recovery.watched_recovery import WatchedReader, WatchedRecovery, WatchedResumption
 from holdfast.application.recovery_files import LATEST_MAX
 from holdfast.application.redaction.redacting import LOGS
 from holdfast.application.resolve import resolve, uuid_of
@@ -42,6 +44,7 @@ from holdfast.application.trailing import Trail
 from holdfast.application.travel.travelling import TimeTravel
 from holdfast.application.upgrading import Upgrading
 from holdfast.application.validate import ValidationResult, validate
+from holdfast.application.watched_writer import WatchedWriter
 from holdfast.application.writer import Writer
 from holdfast.domain.audit_type import AuditType, Outcome
 from holdfast.domain.checkpoint import CheckpointType, Scope
@@ -55,6 +58,7 @@ from holdfast.domain.ids import check_id, check_workflow_id
 from holdfast.domain.recovery import RecoveryMode, RecoveryResult
 from holdfast.domain.retention import RetentionPolicy
 from holdfast.domain.state import WorkflowState, as_state
+from holdfast.domain.telemetry import FoundBy
 
 _LOG = logging.getLogger("holdfast")
 
@@ -77,17 +81,19 @@ class Engine:
         kit = self.kit
         if kit.redactor is not None:
             kit.redactor.begin()
-        self.queue = CommitQueue(kit.store.commit, lambda *refusal: self.trail.refused(*refusal))
+        watch = CommitWatch(kit.store.commit) if kit.observer or kit.tracing else None
+        commit = kit.store.commit if watch is None else watch.commit
+        self.queue = CommitQueue(commit, lambda *refusal: self.trail.refused(*refusal))
         self.trail = Trail(kit, self.queue, self._owe_head)
         self.keeper = LogKeeper(kit, self.trail)
         self.space = SpaceWatch(kit, self.trail)
         #: Whether a head is due, where no thread signs it.
         self._head_due = False
         self.housekeeper = Housekeeper(kit, self.queue, self._retain)
-        self.writer = Writer(kit, self.queue, self.housekeeper, self.trail)
+        self.writer = self._writer(watch)
         self.safety = Safety(kit, self.queue, self.writer, self.trail, self.prune, self.listeners)
         self.batch = Batch(kit, self.queue, self.writer, self.heard)
-        self.reader = Reader(kit, self.trail)
+        self.reader = (Reader if watch is None else WatchedReader)(kit, self.trail)
         self.travel = TimeTravel(kit, self.trail, self.reader)
         self.quarantine = Quarantine(kit, self.trail, self.writer, self.reader)
         self.audit = AuditLog(kit, self.trail, self.keeper)
@@ -95,7 +101,7 @@ class Engine:
         self.holds = Holds(kit, self.trail, self.subjects)
         self.exporter = SubjectExporter(kit, self.trail, self.subjects, self.audit, self.keeper)
         self.eraser = Eraser(kit, self.trail, self.writer, self.holds, self.subjects, self.exporter)
-        self.resumption = Resumption(
+        self.resumption = (Resumption if watch is None else WatchedResumption)(
             kit,
             self.trail,
             self.writer,
@@ -106,7 +112,7 @@ class Engine:
         )
         self.statuses = self.resumption.statuses
         self.partial_failures = PartialFailures(kit, self.writer, self.reader, self.statuses, self.wait)
-        self.recovery = Recovery(
+        self.recovery = (Recovery if watch is None else WatchedRecovery)(
             kit,
             self.trail,
             self.writer,
@@ -119,6 +125,13 @@ class Engine:
         self.sessions = WorkingSessions(kit, self.trail, self.writer, self.reader, self.wait)
         self.progress = ProgressFiles(kit, self.trail)
         self.upgrades = Upgrading(kit, self.trail, self.writer, self.reader, self.wait)
+
+    def _writer(self, watch: CommitWatch | None) -> Writer:
+        """Make what prepares commits; where somebody counts or traces, one that tells of them."""
+        if watch is None:
+            return Writer(self.kit, self.queue, self.housekeeper, self.trail)
+        self.queue.on_decided = watch.decided
+        return WatchedWriter(self.kit, self.queue, self.housekeeper, self.trail, watch)
 
     def _face(self) -> Any:
         """Give handlers a face: what they record goes through here, under the lease of the recovery."""
@@ -166,8 +179,13 @@ class Engine:
         """Make the first checkpoint of a new workflow out of another's state at any point."""
         return self.travel.fork_command(name, new_workflow_id)
 
-    def prune(self, workflow_id: str, policy: RetentionPolicy, *, dry_run: bool = False) -> PruneResult:
+    def prune(
+        self, workflow_id: str, policy: RetentionPolicy, *, dry_run: bool = False, asked_by: str = "asked"
+    ) -> PruneResult:
         """Remove what a policy does not keep and nothing kept needs.
+
+        Args:
+            asked_by: whom it is counted for.
 
         Raises:
             LegalHoldError: the workflow has to stay as it is.
@@ -179,7 +197,13 @@ class Engine:
         if dry_run or not (plan.removal.sequences or plan.removal.groups):
             return PruneResult(plan.removal.sequences, plan.freed_bytes, dry_run=dry_run)
         secure(self.kit, workflow_id, policy)
-        return self.writer.remove(workflow_id, lambda: plan_prune(self.kit, workflow_id, policy))
+        removed = self.writer.remove(workflow_id, lambda: plan_prune(self.kit, workflow_id, policy))
+        return self._counted(removed, asked_by)
+
+    def _counted(self, removed: PruneResult, asked_by: str = "asked") -> PruneResult:
+        if self.kit.observer is not None:
+            self.kit.observer.pruned(int(removed), removed.freed_bytes, asked_by)
+        return removed
 
     def keep_only(
         self, workflow_id: str, keep: Collection[int], *, through: int | None = None
@@ -200,7 +224,8 @@ class Engine:
             if entry.sequence in keep
         )
         write_whole(self.kit, workflow_id, newest)
-        return self.writer.remove(workflow_id, lambda: plan_keep(self.kit, workflow_id, keep, through))
+        removed = self.writer.remove(workflow_id, lambda: plan_keep(self.kit, workflow_id, keep, through))
+        return self._counted(removed)
 
     def delete(self, name: CheckpointName) -> bool:
         """Remove one checkpoint; False if there is none."""
@@ -211,12 +236,16 @@ class Engine:
         with self.trail.refusals(found.workflow_id):
             self.holds.check(workflow_id=found.workflow_id)
         sequence = found.entry.sequence
-        self.writer.remove(found.workflow_id, lambda: plan_delete(self.kit, found.workflow_id, sequence))
+        self._counted(
+            self.writer.remove(found.workflow_id, lambda: plan_delete(self.kit, found.workflow_id, sequence))
+        )
         return True
 
     def validate(self, name: CheckpointName) -> ValidationResult:
         """Check a checkpoint, and note how that went."""
-        result = validate(self.kit, self.reader, name)
+        with spanned(self.kit, VERIFY, {CHECKPOINT: str(name)}):
+            result = validate(self.kit, self.reader, name)
+        found_invalid(self.kit, FoundBy.VALIDATION, is_so=not result.valid)
         outcome = Outcome.FAILURE if result.problems else Outcome.SUCCESS
         self.reader.tell(AuditType.CHECKPOINT_VALIDATED, resolve(self.kit.store, name), outcome=outcome)
         return result
@@ -296,7 +325,7 @@ class Engine:
         """Let retention run, after a new keyframe made it worth it."""
         self.space.look()
         if self.kit.retention is not None and not self.holds.stands_against(workflow_id):
-            self.prune(workflow_id, self.kit.retention)
+            self.prune(workflow_id, self.kit.retention, asked_by="retention")
 
 
 def _paths(append_only: Iterable[str], state: State) -> frozenset[str]:

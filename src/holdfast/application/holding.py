@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 from holdfast.application.kit import Kit
 from holdfast.application.subjects import Subjects
-from holdfast.application.trailing import Trail
+from holdfast.application.trailing import Trail, actor_of
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointNotFoundError, LegalHoldError
 from holdfast.domain.ids import check_id, check_workflow_id
@@ -67,7 +67,7 @@ class Holds:
             reason = self._kit.redactor.text(reason)
         moment = timestamp_text(self._kit.clock.now())
         name = self._kit.ids.new().replace("-", "")[-_ID_CHARS:]
-        hold = Hold(name, workflow_id, subject, reason, self._kit.actor, moment)
+        hold = Hold(name, workflow_id, subject, reason, actor_of(self._kit), moment)
         told = self._trail.told(AuditType.HOLD_PLACED, workflow_id=workflow_id, facts=_facts(hold))
         self._trail.commit(told, {FOLDER + hold.id: _encode(hold)}, {FOLDER + hold.id: None})
         return hold

@@ -15,6 +15,7 @@ from holdfast.domain.plain import TypeRegistry
 from holdfast.domain.recovery import RecoverySettings
 from holdfast.domain.retention import RetentionPolicy
 from holdfast.domain.retry import FaultSettings
+from holdfast.domain.telemetry import Observer, Tracing
 from holdfast.ports import Clock, Formats, IdSource, Packer, ProgressPlace, Signing, Store
 
 WARN_BYTES = 500 * 1024
@@ -72,3 +73,6 @@ class Kit:
     progress: ProgressPlace | None = None
     #: Tells the size of the disk that the store is on, and what is free of it; None: nobody can.
     space: Callable[[], tuple[int, int] | None] | None = None
+    #: Counts what happens, and makes spans of it; None: nobody does, and it costs nothing.
+    observer: Observer | None = None
+    tracing: Tracing | None = None

@@ -31,6 +31,7 @@ from holdfast.domain.keyring_file import workflow_scope
 from holdfast.domain.record import Lease
 from holdfast.domain.recovery import RecoveryMode, RecoveryResult
 from holdfast.domain.state import WorkflowState
+from holdfast.domain.telemetry import Tracing
 
 _LOG = logging.getLogger("holdfast")
 
@@ -52,6 +53,11 @@ class Recording:
     def url(self) -> str:
         """Where the store is, without secrets."""
         return self._engine.kit.store.url
+
+    @property
+    def tracing(self) -> Tracing | None:
+        """What makes spans; None where nobody traces."""
+        return self._engine.kit.tracing
 
     @property
     def requests(self) -> Requests:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.application.kit import Kit
-from holdfast.application.trailing import Trail
+from holdfast.application.trailing import Trail, actor_of
 from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.errors import (
     CheckpointCorruptError,
@@ -72,7 +72,7 @@ class Requests:
                 self._kit.ids.new(),
                 workflow_id,
                 _kind(kind),
-                self._kit.actor if actor is None else check_id("actor", actor),
+                actor_of(self._kit) if actor is None else check_id("actor", actor),
                 self._kit.clock.now(),
                 reason,
                 self._kit.packer.unpack(self._kit.packer.pack(dict(data or {}))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.application.access import Tokens
 from holdfast.application.audit.audit_log import AuditLog
 from holdfast.application.engine import Engine
 from holdfast.application.faults.health import OnModeChange, OnWritten
@@ -77,6 +78,11 @@ class Rooms:
     def requests(self) -> Requests:
         """What is asked of workflows by those who do not run them."""
         return Requests(self._engine.kit, self._engine.trail)
+
+    @property
+    def tokens(self) -> Tokens:
+        """Who may ask the server of this store for what."""
+        return Tokens(self._engine.kit, self._engine.trail)
 
     @property
     def replaying(self) -> Replaying:

@@ -125,6 +125,7 @@ class CheckpointService(RecoveryCalls, Rooms):
         retain_days: int = 30,
         *,
         max_per_phase: int | None = None,
+        policy: RetentionPolicy | None = None,
         dry_run: bool = False,
     ) -> PruneResult:
         """Remove checkpoints that are neither among the last few, nor young, nor pinned.
@@ -136,10 +137,11 @@ class CheckpointService(RecoveryCalls, Rooms):
             retain_count: how many of the newest stay.
             retain_days: those younger than this stay.
             max_per_phase: at most so many of each phase stay.
+            policy: all the rules at once, instead of these three.
             dry_run: only tell what would be removed.
         """
-        policy = RetentionPolicy(retain_count, retain_days, max_per_phase)
-        return self._engine.prune(workflow_id, policy, dry_run=dry_run)
+        rules = policy or RetentionPolicy(retain_count, retain_days, max_per_phase)
+        return self._engine.prune(workflow_id, rules, dry_run=dry_run)
 
     def delete(self, checkpoint_id: CheckpointName) -> bool:
         """Remove one checkpoint, leaving a tombstone; False if there is none."""

@@ -14,19 +14,18 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from holdfast.application.forks import forks
 from holdfast.application.kit import Kit
 from holdfast.application.trailing import Trail
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import CheckpointConflictError, CheckpointCorruptError
 from holdfast.domain.ids import check_id, check_workflow_id
-from holdfast.domain.trail import decode_entry
 
 FOLDER = "keys/subjects/"
 SECRET = "keys/pseudonyms"
 _PSEUDONYM_CHARS = 32
 _SECRET_BYTES = 32
 _ATTEMPTS_MAX = 100
-_FORKED = f'"type":"{AuditType.WORKFLOW_FORKED}"'.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +96,9 @@ class Subjects:
         found = dict.fromkeys(workflow_ids)
         if not found:
             return found
-        # One who is forked from comes before the fork in the trail.
-        for line in self._kit.store.leaves():
-            if _FORKED in line:
-                entry = decode_entry(line, None)
-                origin, _, _ = str(entry.facts.get("from", "")).rpartition("@")
-                if origin in found and entry.workflow_id is not None:
-                    found[entry.workflow_id] = None
+        for fork in forks(self._kit.store):
+            if fork.origin in found:
+                found[fork.workflow_id] = None
         return found
 
     def listing(self) -> list[Subject]:

@@ -60,6 +60,8 @@ class Teller:
         kind = _TOLD_TYPES.get(event.type, AuditType.EVENT_RECORDED)
         if kind is AuditType.EVENT_RECORDED:
             facts["event"] = event.type[:FACT_CHARS_MAX]
+        elif kind is AuditType.WORKFLOW_RECOVERED and event.data.get("passed_over"):
+            facts["passed_over"] = len(event.data["passed_over"])
         if event.cp_seq is not None:
             facts["cp_seq"] = event.cp_seq
         return self._trail.told(

@@ -47,6 +47,7 @@ _HARMLESS = re.compile(
 )
 
 _CORRELATION: ContextVar[str | None] = ContextVar("holdfast_correlation", default=None)
+_ACTOR: ContextVar[str | None] = ContextVar("holdfast_actor", default=None)
 
 
 @contextmanager
@@ -58,6 +59,26 @@ def correlate(correlation_id: str) -> Iterator[None]:
         yield
     finally:
         _CORRELATION.reset(token)
+
+
+def correlation() -> str | None:
+    """Answer the id that ties together what is done at this moment; None where nobody gave one."""
+    return _CORRELATION.get()
+
+
+@contextmanager
+def acting_as(actor: str) -> Iterator[None]:
+    """Let whatever is done inside be told as done by somebody else than whoever opened the store."""
+    token = _ACTOR.set(check_id("actor", actor))
+    try:
+        yield
+    finally:
+        _ACTOR.reset(token)
+
+
+def actor_of(kit: Kit) -> str | None:
+    """Name whoever acts at this moment."""
+    return _ACTOR.get() or kit.actor
 
 
 class Trail:
@@ -118,7 +139,7 @@ class Trail:
             _clean(session_id, redactor) if session_id else self.session_id,
             _clean(workflow_id, redactor),
             _clean(_short(agent), redactor),
-            _clean(self._kit.actor, redactor),
+            _clean(actor_of(self._kit), redactor),
             outcome,
             _clean(_short(_CORRELATION.get() or correlation_id), redactor),
             {name: _clean(fact, redactor) for name, fact in facts.items()} if facts else {},

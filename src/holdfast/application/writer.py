@@ -52,7 +52,7 @@ class Writer:
         self._teller = Teller(trail)
         self._queue = queue
         self._housekeeper = housekeeper
-        self.bases = Bases(kit.cache_bytes)
+        self.bases = Bases(kit.cache_bytes, kit.observer.waited if kit.observer else None)
         #: Tells what a workflow's next commit builds on while those before it wait in memory.
         self.held_base: Callable[[str], Base | None] = lambda workflow_id: None
         #: Answers what to build on where the store cannot be read, or raises what it is given.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,24 +16,57 @@ from holdfast.domain.errors import ConfigError
 from holdfast.domain.record import Entry, KeyframeEntry, Removal
 from holdfast.domain.time import parse_timestamp
 
+_DAY_SECONDS = 86_400
+_NUMBERS = (
+    "retain_count",
+    "retain_days",
+    "max_per_phase",
+    "keep_within_seconds",
+    "keep_daily",
+    "keep_weekly",
+    "max_bytes",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class RetentionPolicy:
-    """Keep the last `retain_count`, everything younger than `retain_days`, at most so many per phase.
+    """Which checkpoints stay: what any rule keeps, as far as the two limits let it.
 
     Pinned checkpoints always stay, and so do two that do not hang on one keyframe.
+
+    Attributes:
+        retain_count: the last so many stay.
+        retain_days: those younger than this stay.
+        max_per_phase: a limit: of what the rules keep, at most so many of each phase.
+        keep_within_seconds: those younger than this stay, too.
+        keep_daily: the newest of each of the last so many days that have one stay.
+        keep_weekly: the newest of each of the last so many weeks that have one stay.
+        keep_tagged: whether those with a label always stay.
+        max_bytes: a limit: of what the rules keep, the oldest go until the records of the rest have at most
+            so many bytes.
     """
 
     retain_count: int = 10
     retain_days: int = 30
     #: Applies to checkpoints that have a phase.
     max_per_phase: int | None = None
+    keep_within_seconds: float = 0.0
+    keep_daily: int = 0
+    keep_weekly: int = 0
+    keep_tagged: bool = False
+    max_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("retain_count", "retain_days", "max_per_phase"):
+        for name in _NUMBERS:
             value = getattr(self, name)
             if value is not None and value < 0:
                 raise ConfigError(f"{name} is {value}", hint="Use 0 or more.")
+
+    @property
+    def youth(self) -> timedelta:
+        """Checkpoints younger than this stay."""
+        seconds = max(self.retain_days * _DAY_SECONDS, self.keep_within_seconds)
+        return timedelta(seconds=min(seconds, timedelta.max.days * _DAY_SECONDS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +86,12 @@ def select(
     """Decide which checkpoints of a workflow stay."""
     living = sorted((entry for entry in entries if not entry.pruned), key=_sequence)
     always = _two_apart(living, keyframe_sequences)
-    always.update(entry.sequence for entry in living if entry.pinned)
-    wanted = always | _recent(living, policy, now)
+    always.update(
+        entry.sequence for entry in living if entry.pinned or (policy.keep_tagged and entry.label is not None)
+    )
+    wanted = always | _recent(living, policy, now) | _periodic(living, policy)
     keep = wanted - (_over_cap(living, wanted, policy.max_per_phase) - always)
+    keep -= _over_budget(living, keep, policy.max_bytes, always)
     return Selection(
         keep=tuple(sorted(keep)),
         remove=tuple(entry.sequence for entry in living if entry.sequence not in keep),
@@ -97,12 +133,46 @@ def _sequence(entry: Entry) -> int:
 def _recent(living: Sequence[Entry], policy: RetentionPolicy, now: datetime) -> set[int]:
     """Collect the last few and the young ones."""
     first_of_last = len(living) - policy.retain_count
-    limit = timedelta(days=min(policy.retain_days, timedelta.max.days))
     return {
         entry.sequence
         for place, entry in enumerate(living)
-        if place >= first_of_last or now - parse_timestamp(entry.timestamp) < limit
+        if place >= first_of_last or now - parse_timestamp(entry.timestamp) < policy.youth
     }
+
+
+def _periodic(living: Sequence[Entry], policy: RetentionPolicy) -> set[int]:
+    """Collect the newest of each of the last days and weeks that have any, in UTC."""
+    rules: tuple[tuple[int, Callable[[datetime], tuple[int, ...]]], ...] = (
+        (policy.keep_daily, lambda moment: (moment.toordinal(),)),
+        (policy.keep_weekly, lambda moment: moment.isocalendar()[:2]),
+    )
+    kept: set[int] = set()
+    for count, period_of in rules:
+        newest: dict[tuple[int, ...], int] = {}
+        for entry in reversed(living):
+            if len(newest) >= count:
+                break
+            newest.setdefault(period_of(parse_timestamp(entry.timestamp)), entry.sequence)
+        kept.update(newest.values())
+    return kept
+
+
+def _over_budget(
+    living: Sequence[Entry], wanted: set[int], max_bytes: int | None, always: Collection[int]
+) -> set[int]:
+    """Collect what does not fit any more, the newest counted first; what always stays is counted before."""
+    if max_bytes is None:
+        return set()
+    room = max_bytes - sum(entry.length for entry in living if entry.sequence in always)
+    over: set[int] = set()
+    for entry in reversed(living):
+        if entry.sequence in always or entry.sequence not in wanted:
+            continue
+        room -= entry.length
+        # Once one does not fit, nothing older stays: gaps would be hard to understand.
+        if room < 0:
+            over.add(entry.sequence)
+    return over
 
 
 def _over_cap(living: Sequence[Entry], wanted: set[int], cap: int | None) -> set[int]:

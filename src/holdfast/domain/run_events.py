@@ -131,6 +131,20 @@ def settle_request(fields: Fields, event: Event) -> dict[str, Any]:
     return {**fields, "metadata": {**metadata, "settled_requests": settled}}
 
 
+def open_questions(fields: Mapping[str, Any]) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """List step, name and particulars of each approval that is waited for; the state may be anybody's."""
+    return [
+        (step_id, name, asked)
+        for step_id, state in _mapping(fields.get("agent_states")).items()
+        for name, asked in _mapping(_mapping(state).get("approvals")).items()
+        if _mapping(asked).get("status") == "waiting"
+    ]
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
 def _agents(fields: Fields) -> dict[Any, Any]:
     agents: dict[Any, Any] = fields.get("agent_states", {})
     return agents

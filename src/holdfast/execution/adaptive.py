@@ -1,8 +1,7 @@
 """How long to run between two checkpoints, learnt from what they cost and how often runs fail.
 
-Too few checkpoints lose work, too many lose time. Young (1974) found the interval between them that loses
-least, to first order, and Daly (2006) a closer one for checkpoints that are dear beside the time between
-failures.
+What is best for a known cost and a known rate of failures is told by `domain.checkpoint_interval`; here both
+are measured.
 """
 
 from __future__ import annotations
@@ -12,24 +11,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self, TypeGuard
 
+from holdfast.domain.checkpoint_interval import (
+    MAX_INTERVAL_SECONDS,
+    MIN_INTERVAL_SECONDS,
+    PRIOR_COST_SECONDS,
+    PRIOR_MTBF_SECONDS,
+    mtbf_seconds,
+    recommended_seconds,
+)
 from holdfast.domain.errors import ConfigError, InvalidStateError
 
 #: How much the newest measured cost counts against all those before it.
 NEWEST_COST_WEIGHT = 0.3
-
-
-def young_seconds(cost_seconds: float, mtbf_seconds: float) -> float:
-    """Tell the interval that loses least, to first order."""
-    return math.sqrt(2 * cost_seconds * mtbf_seconds)
-
-
-def daly_seconds(cost_seconds: float, mtbf_seconds: float) -> float:
-    """Tell the interval that loses least, to a higher order; from the end of a checkpoint to the next."""
-    if cost_seconds >= 2 * mtbf_seconds:
-        return mtbf_seconds
-    share = cost_seconds / (2 * mtbf_seconds)
-    correction = 1 + math.sqrt(share) / 3 + share / 9
-    return young_seconds(cost_seconds, mtbf_seconds) * correction - cost_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +30,16 @@ class AdaptiveSettings:
     """What is assumed before anything was measured, and the bounds of what is answered.
 
     Attributes:
-        prior_mtbf_seconds: counts as one failure in so long. Four hours need not be right: where the truth
-            is four times more or less, the interval is wrong by two, and a quarter more is lost until it is
-            learnt.
+        prior_mtbf_seconds: counts as one failure in so long.
         prior_cost_seconds: cost of a checkpoint before the first was measured.
         min_seconds: the shortest interval answered.
         max_seconds: the longest interval answered.
     """
 
-    prior_mtbf_seconds: float = 4 * 3600.0
-    prior_cost_seconds: float = 0.1
-    min_seconds: float = 1.0
-    max_seconds: float = 3600.0
+    prior_mtbf_seconds: float = PRIOR_MTBF_SECONDS
+    prior_cost_seconds: float = PRIOR_COST_SECONDS
+    min_seconds: float = MIN_INTERVAL_SECONDS
+    max_seconds: float = MAX_INTERVAL_SECONDS
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -87,14 +78,14 @@ class AdaptiveInterval:
     @property
     def mtbf_seconds(self) -> float:
         """The mean time between failures, as far as it is known."""
-        return (self.settings.prior_mtbf_seconds + self.ran_seconds) / (1 + self.failures)
+        return mtbf_seconds(self.ran_seconds, self.failures, self.settings.prior_mtbf_seconds)
 
     @property
     def interval_seconds(self) -> float:
         """How long to run from the end of a checkpoint to the beginning of the next."""
         cost = self.settings.prior_cost_seconds if self.cost_seconds is None else self.cost_seconds
-        best = daly_seconds(cost, self.mtbf_seconds)
-        return min(max(best, self.settings.min_seconds), self.settings.max_seconds)
+        settings = self.settings
+        return recommended_seconds(cost, self.mtbf_seconds, settings.min_seconds, settings.max_seconds)
 
     def ran(self, seconds: float) -> None:
         """Count time in which a failure would have been seen."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from holdfast.domain.request import Request, RequestKind
-from holdfast.domain.run_events import REQUEST_SETTLED
+from holdfast.domain.run_events import REQUEST_SETTLED, open_questions
 from holdfast.execution.approvals import Approval, answer_fact
 from holdfast.execution.journal import Fact, Save
 from holdfast.execution.outcome import RunStatus
@@ -53,17 +53,6 @@ class Asked:
         self._journal.tell("approval_answered", step_id=step_id, name=name, granted=approval.granted)
         self._runner.desk.deliver(step_id, name, approval)
         return True
-
-
-def open_questions(fields: Mapping[str, Any]) -> list[tuple[str, str, Mapping[str, Any]]]:
-    """List step, name and particulars of each approval that is waited for."""
-    return [
-        (step_id, name, asked)
-        for step_id, state in fields.get("agent_states", {}).items()
-        if isinstance(state, Mapping)
-        for name, asked in state.get("approvals", {}).items()
-        if asked.get("status") == "waiting"
-    ]
 
 
 def open_question(fields: Mapping[str, Any], name: Any, step: Any) -> tuple[str, str] | None:

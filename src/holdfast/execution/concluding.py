@@ -8,9 +8,9 @@ from typing import Any
 
 from holdfast.domain.checkpoint import CheckpointType
 from holdfast.domain.errors import LeaseLostError
-from holdfast.domain.run_events import RUN_UPDATED
+from holdfast.domain.run_events import RUN_UPDATED, open_questions
 from holdfast.execution.approvals import Suspended
-from holdfast.execution.asked import Asked, open_questions
+from holdfast.execution.asked import Asked
 from holdfast.execution.claim import Claim
 from holdfast.execution.declared import Service
 from holdfast.execution.journal import Fact, Save

@@ -24,6 +24,7 @@ from holdfast.execution.journal import LOST, Fact, Journal, Save
 from holdfast.execution.outcome import RunStatus
 from holdfast.execution.plan import Retry
 from holdfast.execution.results import step_name
+from holdfast.execution.run_spans import run_span
 from holdfast.execution.running import RUN
 
 #: So many results are recovered one by one at most.
@@ -203,9 +204,22 @@ class DurableRun:
         """Let steps that are called from here belong to this run."""
         token = _SCOPE.set(Scope(self))
         try:
-            yield
+            with self._spanned():
+                yield
         finally:
             _SCOPE.reset(token)
+
+    @contextmanager
+    def _spanned(self) -> Iterator[None]:
+        """Be on the time line of a trace meanwhile, and remember where for whoever goes on with the run."""
+        journal = self._journal
+        metadata = journal.fields.get("metadata", {})
+        name = str(metadata.get("function", journal.workflow_id))
+        with run_span(journal.recording.tracing, name, journal.workflow_id) as span:
+            known = span.remembered(metadata)
+            if known != metadata:
+                journal.note(Fact(RUN_UPDATED, {"fields": {"metadata": known}}, RUN))
+            yield
 
     def _commit(self, spec: StepSpec, fact: Fact) -> Call:
         """Make what records a result durable where the step runs: in this thread, or beside the loop."""

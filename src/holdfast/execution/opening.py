@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from holdfast.application.app import App
@@ -31,6 +32,7 @@ from holdfast.execution.options import RunOptions
 from holdfast.execution.outcome import RunResult, RunStatus
 from holdfast.execution.plan import Plan
 from holdfast.execution.results import Results, subject_of
+from holdfast.execution.run_spans import RunSpan, run_span
 from holdfast.execution.running import RUN, Runner
 from holdfast.execution.scribe import Scribe
 from holdfast.execution.triggers import TriggerWatch
@@ -62,16 +64,27 @@ async def run_workflow(
             ended = await asyncio.to_thread(service.recording.ended, workflow_id)
             if ended is not None:
                 return _told(service, plan, ended)
-            journal = await asyncio.to_thread(_journal, workflow, service, workflow_id, inputs, chosen)
-            scribe = Scribe(service.recording, floor().scribes)
-            journal.publish = scribe.put
-            try:
-                with _engines(workflow) as engines:
-                    watch = _watch(workflow, journal)
-                    runner = Runner(plan, journal, chosen, watch, engines, workflow.confidence_factor)
-                    return await carry_out(runner, service, claim)
-            finally:
-                await scribe.finish()
+            with run_span(service.recording.tracing, workflow.name, workflow_id) as span:
+                begin = partial(_journal, workflow, service, workflow_id, inputs, chosen, span)
+                journal = await asyncio.to_thread(begin)
+                result = await _carried_out(workflow, service, journal, chosen, claim)
+                span.ended(result.status)
+                return result
+
+
+async def _carried_out(
+    workflow: Declared, service: Service, journal: Journal, options: RunOptions, claim: Claim
+) -> RunResult:
+    """Walk through the plan, and let the progress report follow."""
+    scribe = Scribe(service.recording, floor().scribes)
+    journal.publish = scribe.put
+    try:
+        with _engines(workflow) as engines:
+            watch = _watch(workflow, journal)
+            runner = Runner(workflow.plan, journal, options, watch, engines, workflow.confidence_factor)
+            return await carry_out(runner, service, claim)
+    finally:
+        await scribe.finish()
 
 
 @asynccontextmanager
@@ -121,11 +134,12 @@ def _journal(
     workflow_id: str,
     inputs: Mapping[str, Any] | None,
     options: RunOptions,
+    span: RunSpan,
 ) -> Journal:
     """Begin the journal of a run, or go on with that of one that exists."""
     recording = service.recording
     if recording.exists(workflow_id):
-        return _resumed(workflow, service, workflow_id, inputs, options)
+        return _resumed(workflow, service, workflow_id, inputs, options, span)
     state = WorkflowState(
         workflow_id=workflow_id,
         session_id=options.session_id or "",
@@ -136,6 +150,7 @@ def _journal(
         dag_structure=workflow.plan.structure(),
         execution_config=_config(workflow, options),
         context={"inputs": dict(inputs or {})},
+        metadata=span.remembered({}),
     )
     journal = Journal(recording, workflow_id, state.to_fields(), options.subscribers, options.session_id)
     journal.begin(Save("started", {"type": CheckpointType.WORKFLOW_START}))
@@ -149,6 +164,7 @@ def _resumed(
     workflow_id: str,
     inputs: Mapping[str, Any] | None,
     options: RunOptions,
+    span: RunSpan,
 ) -> Journal:
     """Bring a run back, and say what is different from the program that began it."""
     recovered = service.recording.recover(workflow_id)
@@ -174,9 +190,12 @@ def _resumed(
     if inputs and dict(inputs) != fields.get("context", {}).get("inputs"):
         journal.warn("other inputs were given than the run began with: those stay")
     update = {"status": "in_progress", "dag_structure": structure, "total_steps": len(workflow.plan.agents)}
+    metadata = span.remembered(fields.get("metadata", {}))
     if renamed:
         # Whoever goes on after this one finds the results as well.
-        update["metadata"] = {**fields.get("metadata", {}), "renamed": renamed}
+        metadata["renamed"] = renamed
+    if metadata != fields.get("metadata", {}):
+        update["metadata"] = metadata
     journal.note(Fact(RUN_UPDATED, {"fields": update, "changes": list(changes)}, RUN))
     journal.tell("run_started", workflow=workflow.name, resumed=True, changes=list(changes))
     return journal

@@ -30,6 +30,7 @@ from holdfast.execution.plan import Agent, OnFailure
 from holdfast.execution.promises import check_kept
 from holdfast.execution.remote.sending import Remote
 from holdfast.execution.results import subject_of
+from holdfast.execution.run_spans import agent_span
 from holdfast.execution.stopping import StopSign
 from holdfast.execution.triggers import Moment, Trigger, TriggerWatch
 
@@ -88,8 +89,10 @@ class Steps:
         """
         place = floor()
         place.working += 1
+        tracing = self._journal.recording.tracing
         try:
-            await self._run(agent, frame, then, is_awaited=is_awaited)
+            with agent_span(tracing, agent.name, frame.step_id, self._journal.workflow_id):
+                await self._run(agent, frame, then, is_awaited=is_awaited)
         finally:
             place.working -= 1
 

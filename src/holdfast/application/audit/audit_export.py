@@ -15,7 +15,7 @@ import json
 import os
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -85,7 +85,12 @@ class ExportResult:
 
 
 def write_export(
-    kit: Kit, folder: str | Path, session_id: str | None = None, *, include_payloads: bool = True
+    kit: Kit,
+    folder: str | Path,
+    session_id: str | None = None,
+    *,
+    include_payloads: bool = True,
+    on_file: Callable[[str], None] | None = None,
 ) -> ExportResult:
     """Write the log, or one session of it, into a new folder.
 
@@ -94,6 +99,7 @@ def write_export(
         folder: it must be empty, or not there.
         session_id: of this session only.
         include_payloads: payloads, too; without them everything can be verified as well.
+        on_file: told the name of each file before it is written.
 
     Raises:
         ConfigError: the folder is not empty.
@@ -103,8 +109,15 @@ def write_export(
     target = Path(folder)
     export = LogExport(kit.store, include_payloads=include_payloads)
     pieces = export.log() if session_id is None else export.session(session_id)
-    files, size = write_folder(target, pieces)
+    files, size = write_folder(target, pieces if on_file is None else _told(pieces, on_file))
     return ExportResult(target, session_id, export.entries, export.signed_size, files, size)
+
+
+def _told(pieces: Iterable[Piece], on_file: Callable[[str], None]) -> Iterator[Piece]:
+    """Tell of each piece before it is written."""
+    for piece in pieces:
+        on_file(str(piece[0]))
+        yield piece
 
 
 def write_folder(folder: Path, pieces: Iterable[Piece]) -> tuple[int, int]:

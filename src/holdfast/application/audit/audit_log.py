@@ -20,6 +20,7 @@ from holdfast.application.audit.log_keeping import LogKeeper
 from holdfast.application.audit.log_source import OnProgress, StoreSource, silently
 from holdfast.application.audit.payload_pruning import PrunedPayloads, prune_payloads
 from holdfast.application.kit import Kit
+from holdfast.application.observing import VERIFY, found_invalid, spanned
 from holdfast.application.secrecy.sealing import read_payload
 from holdfast.application.trailing import Facts, Trail
 from holdfast.domain.audit_type import AuditType, Outcome
@@ -27,6 +28,7 @@ from holdfast.domain.errors import CheckpointWriteError, ConfigError
 from holdfast.domain.ids import check_session_id, check_workflow_id
 from holdfast.domain.log_check import LogReport, Trust, verify_log
 from holdfast.domain.note import VerifierKey
+from holdfast.domain.telemetry import FoundBy
 from holdfast.domain.trail import claimed_id, decode_entry
 from holdfast.domain.trail_check import SessionReport, verify_session
 from holdfast.domain.treehead import TreeHead
@@ -42,6 +44,11 @@ class AuditLog:
         self._store = kit.store
         self._trail = trail
         self.keeper = keeper
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anything is told in the trail."""
+        return self._kit.audit
 
     def log_event(
         self,
@@ -89,6 +96,25 @@ class AuditLog:
         entry = replace(entries[0], id=f"AE-{self._kit.ids.new()}")
         self._trail.record(entry)
         return entry.id
+
+    def note_event(
+        self,
+        type: AuditType,
+        *,
+        workflow_id: str | None = None,
+        outcome: Outcome = Outcome.SUCCESS,
+        facts: Facts | None = None,
+    ) -> None:
+        """Tell that something was looked at or refused; it goes with the next commit, and nobody waits.
+
+        Raises:
+            InvalidIdError: the workflow is none that could be there.
+            StoreReadOnlyError: it can never be written, and the trail is strict.
+        """
+        # One entry that cannot be written would take others with it.
+        if workflow_id is not None:
+            check_workflow_id(workflow_id)
+        self._trail.note(*self._trail.told(type, workflow_id=workflow_id, outcome=outcome, facts=facts))
 
     def query_events(
         self,
@@ -203,8 +229,9 @@ class AuditLog:
         """
         with self._if_possible():
             self._trail.flush()
-        source = StoreSource(self._store, self.keeper, on_progress).open(payloads=payloads)
-        report = verify_log(source, trust or self.trust())
+        with spanned(self._kit, VERIFY, {}):
+            source = StoreSource(self._store, self.keeper, on_progress).open(payloads=payloads)
+            report = verify_log(source, trust or self.trust())
         self._tell_verified(report, level=report.level.label, size=report.head.size)
         return report
 
@@ -274,6 +301,7 @@ class AuditLog:
     def _tell_verified(self, report: LogReport | SessionReport, **facts: int | str) -> None:
         """Note a verification; that something is wrong is on the disk before this returns."""
         outcome = Outcome.FAILURE if report.fault_count else Outcome.SUCCESS
+        found_invalid(self._kit, FoundBy.TRAIL, is_so=report.fault_count > 0)
         told = {**facts, "entries": report.entries, "faults": report.fault_count}
         self._trail.note(*self._trail.told(AuditType.TRAIL_VERIFIED, outcome=outcome, facts=told))
         fault = report.first_fault

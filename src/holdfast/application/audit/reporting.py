@@ -31,6 +31,7 @@ from holdfast.application.audit.log_keeping import LogKeeper
 from holdfast.application.audit.processing_register import make_register, read_annotations
 from holdfast.application.kit import Kit
 from holdfast.application.secrecy.sealing import read_payload
+from holdfast.application.trailing import actor_of
 from holdfast.domain.errors import CheckpointNotFoundError, ConfigError
 from holdfast.domain.keyring_file import KEYRING
 from holdfast.domain.log_check import LogReport, LogSource, Trust, verify_log
@@ -169,7 +170,7 @@ class Reports:
             scope="the whole store" if session_id is None else f"session {session_id}",
             store=self._store.url,
             made_at=timestamp_text(self._kit.clock.now()),
-            made_by=self._kit.actor or "",
+            made_by=actor_of(self._kit) or "",
             keys=self._keys(),
         )
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from holdfast.application.kit import Kit
-from holdfast.application.recovery.owners import is_dead
+from holdfast.application.recovery.owners import is_held
 from holdfast.application.resolve import living
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.checkpoint import CheckpointMeta, CheckpointStatus, has_ended
@@ -165,7 +165,7 @@ def _judged(store: Store, workflow_id: str, now: datetime, patience_seconds: flo
     if newest is None or newest.status not in _UNFINISHED or has_ended(newest):
         return None
     lease = store.lease(workflow_id)
-    is_gone = lease is not None and (not lease.is_live or is_dead(lease.owner))
+    is_gone = lease is not None and not is_held(lease)
     if lease is not None and not is_gone:
         return None
     # The newest checkpoint bounds it from below: most workflows are judged without reading events.

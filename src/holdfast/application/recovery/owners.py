@@ -7,6 +7,8 @@ import re
 import socket
 from pathlib import Path
 
+from holdfast.domain.record import Lease
+
 _NAME = re.compile(
     r"(?P<task>[a-z0-9-]+):(?P<host>[^:]*):(?P<boot>[^:]*):(?P<room>[^:]*):(?P<pid>\d+):(?P<start>\d+)"
 )
@@ -36,6 +38,11 @@ def is_dead(owner: str) -> bool:
     if start is None:
         return not _exists(int(named["pid"]))
     return start != int(named["start"]) or _has_ended(int(named["pid"]))
+
+
+def is_held(lease: Lease | None) -> bool:
+    """Tell whether somebody has a workflow: the lease lives, and its owner is not certainly gone."""
+    return lease is not None and lease.is_live and not is_dead(lease.owner)
 
 
 def _host() -> str:

@@ -8,6 +8,7 @@ from functools import partial
 
 from holdfast.application.kit import Kit
 from holdfast.application.records import sha256_of
+from holdfast.application.trailing import actor_of
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 from holdfast.domain.quarantine import Kind, Quarantined, evidence_name, in_pieces, parts_of
 from holdfast.domain.record import Entry
@@ -47,7 +48,7 @@ def draft_report(
         workflow_id,
         sequence,
         entry.checksum if entry else None,
-        kit.actor,
+        actor_of(kit),
         parts,
     )
     return replace(report, files=tuple(in_pieces(report.name, data))), data

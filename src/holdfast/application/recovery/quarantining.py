@@ -30,7 +30,7 @@ from holdfast.application.resolve import resolve
 from holdfast.application.restore import Restorer
 from holdfast.application.subjects import Subjects
 from holdfast.application.survey import survey
-from holdfast.application.trailing import Trail
+from holdfast.application.trailing import Trail, actor_of
 from holdfast.application.validate import list_one, validate_listed
 from holdfast.application.writer import Writer
 from holdfast.domain.audit_type import AuditType
@@ -301,7 +301,7 @@ class Quarantine:
 
     def _release(self, report: Quarantined, reason: str) -> Quarantined:
         moment = timestamp_text(self._kit.clock.now())
-        released = replace(report, released=Release(moment, self._kit.actor, self._clean(reason)))
+        released = replace(report, released=Release(moment, actor_of(self._kit), self._clean(reason)))
         told = self._trail.told(
             AuditType.QUARANTINE_RELEASED,
             workflow_id=report.workflow_id,

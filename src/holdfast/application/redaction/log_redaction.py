@@ -62,18 +62,21 @@ class RedactingFilter(logging.Filter):
             record.exc_text = self._redactor.text(record.exc_text)
         if record.stack_info:
             record.stack_info = self._redactor.text(record.stack_info)
-        extra = {name: value for name, value in vars(record).items() if name not in _USUAL}
-        vars(record).update({name: self._hidden(name, value) for name, value in extra.items()})
+        hidden = {name: self._hidden(name, value) for name, value in extra_of(record).items()}
+        vars(record).update(hidden)
         return True
 
     def _hidden(self, name: str, value: Any) -> Any:
         """Hide in an extra field; what is not plain data is judged by what a log would show of it."""
-        if not _is_plain(value):
-            shown = repr(value)
-            hidden_text = self._redactor.text(shown)
-            value = value if hidden_text == shown else hidden_text
-        hidden, _ = self._redactor.tree({name: value})
-        return next(iter(hidden.values()))
+        shown = value if _is_plain(value) else repr(value)
+        hidden, _ = self._redactor.tree({name: shown})
+        found = next(iter(hidden.values()))
+        return value if found == shown else found
+
+
+def extra_of(record: logging.LogRecord) -> dict[str, Any]:
+    """Answer what the caller of a log gave as `extra`."""
+    return {name: value for name, value in vars(record).items() if name not in _USUAL}
 
 
 def _is_plain(value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -88,7 +88,12 @@ class Replaying:
         self._trail = trail
 
     def check(
-        self, workflow_id: str, start: CheckpointName | None = None, end: CheckpointName | None = None
+        self,
+        workflow_id: str,
+        start: CheckpointName | None = None,
+        end: CheckpointName | None = None,
+        *,
+        goes_on: Callable[[ReplayedStep], bool] | None = None,
     ) -> ReplayReport:
         """Replay the events from one checkpoint to the next, all the way, and compare each with its state.
 
@@ -98,6 +103,7 @@ class Replaying:
             workflow_id: the run.
             start: a checkpoint, or a point: then the checkpoint before it; the oldest kept by default.
             end: a checkpoint or a point; the last event by default.
+            goes_on: told of each step; answers whether there shall be another.
 
         Raises:
             CheckpointNotFoundError: there is nothing to begin or to end with.
@@ -112,7 +118,8 @@ class Replaying:
                 place=f"{first} -> {ref}",
                 hint="Begin with an earlier checkpoint, or end with a later one.",
             )
-        report = ReplayReport(workflow_id, str(first), tuple(self._steps(first, ref)))
+        steps = self._steps(first, ref)
+        report = ReplayReport(workflow_id, str(first), tuple(_as_far_as(steps, goes_on)))
         if self._trail is not None:
             told = self._trail.told(AuditType.STATE_READ, workflow_id=workflow_id, facts=report.facts)
             self._trail.note(*told)
@@ -217,3 +224,13 @@ def _stranger(workflow_id: str, place: str) -> InvalidIdError:
     return InvalidIdError(
         f"this is no point of {workflow_id}", place=place, hint="A replay stays in one workflow."
     )
+
+
+def _as_far_as(
+    steps: Iterator[ReplayedStep], goes_on: Callable[[ReplayedStep], bool] | None
+) -> Iterator[ReplayedStep]:
+    """Yield steps until somebody has seen enough."""
+    for step in steps:
+        yield step
+        if goes_on is not None and not goes_on(step):
+            return

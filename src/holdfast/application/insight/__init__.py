@@ -1,0 +1,1 @@
+"""What people and programs are shown of a store: readings of it, made in one place for every face."""

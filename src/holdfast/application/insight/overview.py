@@ -1,0 +1,138 @@
+"""The whole store at a glance: how many workflows stand how, what is at work, and what needs somebody."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from holdfast.application.insight.event_story import words
+from holdfast.application.insight.run_facts import RunFacts
+from holdfast.application.insight.runs import CANCELLED, RunBook, RunRow, RunState
+from holdfast.application.kit import Kit
+from holdfast.application.quarantine_files import reports
+from holdfast.domain.errors import CheckpointError
+from holdfast.domain.time import timestamp_text
+
+#: So many are told; the listing has the others.
+NEEDS_MAX = 200
+LIVE_MAX = 200
+
+
+class NeedKind(StrEnum):
+    """Why somebody is needed."""
+
+    CRASHED = "crashed"
+    FAILED = "failed"
+    WAITING = "waiting"
+    QUARANTINED = "quarantined"
+    UNANCHORED = "unanchored"
+
+
+class NeedAction(StrEnum):
+    """What can be done about it."""
+
+    RECOVER = "recover"
+    APPROVE = "approve"
+    QUARANTINE = "quarantine"
+    RESUME = "resume"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Something that waits for somebody.
+
+    Attributes:
+        checkpoint: which one it is about, if any.
+        since: from when on.
+        command: what does the same in a shell.
+    """
+
+    kind: NeedKind
+    workflow_id: str | None
+    checkpoint: str | None
+    since: str
+    reason: str
+    action: NeedAction
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A store at a glance: `needs` with what is most urgent first, `live` newest first."""
+
+    store: str
+    is_read_only: bool
+    now: str
+    counts: dict[str, int]
+    needs: list[Need]
+    live: list[RunRow]
+
+
+_OF_STATE = {
+    RunState.CRASHED: (NeedKind.CRASHED, NeedAction.RECOVER, "recover"),
+    RunState.FAILED: (NeedKind.FAILED, NeedAction.RESUME, "resume"),
+    RunState.WAITING: (NeedKind.WAITING, NeedAction.APPROVE, "approve"),
+}
+_URGENCY = tuple(NeedKind)
+
+
+def overview(kit: Kit, book: RunBook) -> Overview:
+    """Look at the whole store."""
+    known = book.all()
+    rows = [row for row, _ in known]
+    counts = Counter(str(row.status) for row in rows)
+    needs = [*(need for row, facts in known if (need := _need(row, facts)) is not None), *_set_aside(kit)]
+    needs.sort(key=lambda need: _URGENCY.index(need.kind))
+    return Overview(
+        kit.store.url,
+        kit.store.read_only,
+        timestamp_text(kit.clock.now()),
+        {str(state): counts[state] for state in RunState},
+        needs[:NEEDS_MAX],
+        [row for row in rows if row.is_live][:LIVE_MAX],
+    )
+
+
+def _need(row: RunRow, facts: RunFacts) -> Need | None:
+    """Answer what a workflow needs; one that was cancelled needs nothing."""
+    if row.status not in _OF_STATE or row.reason == CANCELLED:
+        return None
+    kind, action, verb = _OF_STATE[row.status]
+    if action is NeedAction.RESUME and not facts.told:
+        # No run of ours says how it stands: there is no plan to go on with.
+        action, verb = NeedAction.RECOVER, "recover"
+    checkpoint = row.newest.id if row.newest else None
+    command = f"holdfast {verb} {shlex.quote(row.workflow_id)}"
+    return Need(kind, row.workflow_id, checkpoint, row.last_activity, row.reason, action, command)
+
+
+def _set_aside(kit: Kit) -> Iterator[Need]:
+    """Tell what lies in quarantine and was not released."""
+    try:
+        found = reports(kit.store)
+    except CheckpointError as damage:
+        yield _quarantined(None, None, "", f"the reports cannot be read: {words(damage.message)}", "list")
+        return
+    for one in found:
+        if one.released is None:
+            checkpoint = one.place if one.sequence is not None else None
+            command = f"show {shlex.quote(one.name)}"
+            yield _quarantined(one.workflow_id, checkpoint, one.found_at, words(one.reason), command)
+
+
+def _quarantined(
+    workflow_id: str | None, checkpoint: str | None, since: str, reason: str, command: str
+) -> Need:
+    return Need(
+        NeedKind.QUARANTINED,
+        workflow_id,
+        checkpoint,
+        since,
+        reason,
+        NeedAction.QUARANTINE,
+        f"holdfast quarantine {command}",
+    )

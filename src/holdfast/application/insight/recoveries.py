@@ -1,0 +1,173 @@
+"""Recoveries: how many succeeded, what they started from, and what became of the runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, takewhile
+from statistics import median
+
+from holdfast.application.audit.audit_query import AuditQuery
+from holdfast.application.audit.log_tiles import LogTiles
+from holdfast.application.insight.sample import (
+    AT_WORK,
+    TRAIL_ENTRIES_MAX,
+    WORKFLOWS_MAX,
+    Looked,
+    Sample,
+    is_recovery,
+    take_sample,
+)
+from holdfast.application.kit import Kit
+from holdfast.domain.audit_type import AuditType, Outcome
+from holdfast.domain.checkpoint import STATUS_EVENT, CheckpointStatus
+from holdfast.domain.event import Event
+from holdfast.domain.run_events import AGENT_COMPLETED
+from holdfast.domain.time import timestamp_text
+from holdfast.domain.trail import decode_entry
+
+#: Refusals that say that a workflow could not be brought back.
+_REFUSALS = frozenset(
+    {"no_valid_checkpoint", "recovery_failed", "event_replay_failed", "state_reconstruction_failed"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryTold:
+    """One recovery, as the journal tells it.
+
+    Attributes:
+        after: how the run stood before: in_progress means that its process died.
+        outcome: `completed`, `went on`, `failed` or `nothing since`.
+        is_fallback: newer checkpoints had to be passed over.
+    """
+
+    workflow_id: str
+    at: str
+    mode: str
+    checkpoint: int | None
+    events_replayed: int
+    after: str
+    outcome: str
+    is_fallback: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Recoveries:
+    """Recoveries of the workflows that were looked at, and what the trail tells of those that failed.
+
+    Attributes:
+        recovered: recoveries that gave a state, by the journals.
+        crashed: how many of them came after a process had died.
+        fallbacks: how many had to start from an older checkpoint than the newest.
+        completed, went_on, failed_again, idle: what became of the runs.
+        median_events_replayed: how many events were usually replayed; None without a recovery.
+        told: entries in the trail about recoveries that succeeded; `refused` about those that did not.
+        success_rate: the share of those two that succeeded; None where the trail tells of none.
+        newest: the last ones, newest first.
+    """
+
+    looked_at: int
+    total: int
+    recovered: int
+    crashed: int
+    fallbacks: int
+    completed: int
+    went_on: int
+    failed_again: int
+    idle: int
+    median_events_replayed: float | None
+    told: int
+    refused: int
+    success_rate: float | None
+    newest: tuple[RecoveryTold, ...]
+
+
+def recoveries(kit: Kit, workflow_id: str | None = None, limit: int = WORKFLOWS_MAX) -> Recoveries:
+    """Tell of recoveries of the newest workflows, or of one."""
+    return recoveries_of(kit, take_sample(kit, workflow_id, 0 if workflow_id else limit), workflow_id)
+
+
+def recoveries_of(kit: Kit, sample: Sample, workflow_id: str | None = None) -> Recoveries:
+    """Tell of recoveries of the workflows of a sample."""
+    found = sorted(
+        (one for looked in sample.looked for one in recovered(looked)), key=lambda one: one.at, reverse=True
+    )
+    outcomes = Counter(one.outcome for one in found)
+    told, refused = _in_trail(kit, workflow_id)
+    return Recoveries(
+        len(sample.looked),
+        sample.total,
+        len(found),
+        sum(one.after == AT_WORK for one in found),
+        sum(one.is_fallback for one in found),
+        outcomes["completed"],
+        outcomes["went on"],
+        outcomes["failed"],
+        outcomes["nothing since"],
+        median([one.events_replayed for one in found]) if found else None,
+        told,
+        refused,
+        told / (told + refused) if told + refused else None,
+        tuple(found[:20]),
+    )
+
+
+def recovered(looked: Looked) -> Iterator[RecoveryTold]:
+    """Tell each recovery in the journal of a run."""
+    status = AT_WORK
+    for place, event in enumerate(looked.events):
+        if is_recovery(event):
+            yield _told(looked, event, status, _outcome(looked, place))
+        told = event.data.get("run_status")
+        status = told if isinstance(told, str) else status
+
+
+def _outcome(looked: Looked, place: int) -> str:
+    """Tell what became of the run from a recovery to the next."""
+    rest = looked.events[place + 1 :]
+    since = list(takewhile(lambda event: not is_recovery(event), rest))
+    for event in since:
+        if event.data.get("run_status") in ("completed", "failed"):
+            return str(event.data["run_status"])
+        if event.type == STATUS_EVENT and event.data.get("status") == CheckpointStatus.FAILED:
+            return "failed"
+    if len(since) == len(rest) and looked.status == "completed":
+        return "completed"
+    went_on = any(event.type == AGENT_COMPLETED or event.cp_seq is not None for event in since)
+    return "went on" if went_on else "nothing since"
+
+
+def _told(looked: Looked, event: Event, status: str, outcome: str) -> RecoveryTold:
+    data = event.data
+    replayed = data.get("events_replayed")
+    return RecoveryTold(
+        looked.workflow_id,
+        timestamp_text(event.timestamp),
+        str(data.get("mode", "")),
+        event.cp_seq,
+        replayed if isinstance(replayed, int) else 0,
+        status,
+        outcome,
+        bool(data.get("passed_over")),
+    )
+
+
+def _in_trail(kit: Kit, workflow_id: str | None) -> tuple[int, int]:
+    """Count at the end of the trail recoveries that succeeded, and that did not."""
+    store = kit.store
+    types = (str(AuditType.WORKFLOW_RECOVERED), str(AuditType.OPERATION_REFUSED))
+    query = AuditQuery(event_types=types, workflow=workflow_id)
+    first = max(LogTiles(store).size() - TRAIL_ENTRIES_MAX, 0)
+    told = refused = 0
+    for line in query.candidates(chain(store.leaves(after=first), store.waiting())):
+        entry = decode_entry(line, None)
+        if not query.matches(entry):
+            continue
+        if entry.type == AuditType.OPERATION_REFUSED:
+            refused += entry.facts.get("code") in _REFUSALS
+        else:
+            told += entry.outcome == Outcome.SUCCESS
+            refused += entry.outcome == Outcome.FAILURE
+    return told, refused

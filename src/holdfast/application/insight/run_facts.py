@@ -1,0 +1,162 @@
+"""What is known of a workflow without opening a state: its listing, and the end of its journal.
+
+Nothing of it changes while the head of the workflow stays where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from holdfast.application.draft import CREATED_EVENT
+from holdfast.application.insight.event_lines import EventLine, event_lines
+from holdfast.application.insight.event_story import error_words, words
+from holdfast.application.insight.following import run_status
+from holdfast.application.kit import Kit
+from holdfast.application.writer import PRUNED_EVENT
+from holdfast.domain import run_events
+from holdfast.domain.audit_type import AuditType
+from holdfast.domain.checkpoint import STATUS_EVENT
+from holdfast.domain.errors import CheckpointError
+from holdfast.domain.event import Event
+from holdfast.domain.record import Entry, Head
+from holdfast.domain.time import parse_timestamp
+
+#: So far back is looked the first time; a run says how it stands whenever it begins and ends.
+EVENTS_BACK = 200
+#: So many names are remembered for filters.
+NAMES_MAX = 200
+
+_ANSWERS = frozenset({run_events.APPROVAL_GRANTED, run_events.APPROVAL_DENIED})
+_ENDS: Mapping[str, str] = {
+    AuditType.WORKFLOW_COMPLETED: "completed",
+    AuditType.WORKFLOW_FAILED: "failed",
+}
+_TELLING = frozenset(
+    {
+        run_events.RUN_UPDATED,
+        run_events.APPROVAL_REQUESTED,
+        run_events.AGENT_FAILED,
+        STATUS_EVENT,
+        *_ANSWERS,
+        *_ENDS,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """One workflow, as far as its listing and its last events tell.
+
+    Attributes:
+        newest: its newest checkpoint that is kept.
+        checkpoints: how many are kept.
+        agents, labels: names that its checkpoints and last events carry, for filters.
+        last_at: when it was last written.
+        told: how its run stands by its own words; empty where it has none.
+        error: what went wrong last, in words.
+        open: step and name of each question that is not answered.
+        ended: how an event after the newest checkpoint says that it ended; empty where none does.
+        last_type: type of its last event.
+        problem: why it cannot be read; empty where it can.
+    """
+
+    workflow_id: str
+    head: Head
+    newest: Entry | None = None
+    checkpoints: int = 0
+    agents: frozenset[str] = frozenset()
+    labels: frozenset[str] = frozenset()
+    last_at: str = ""
+    told: str = ""
+    error: str = ""
+    open: frozenset[tuple[str, str]] = frozenset()
+    ended: str = ""
+    last_type: str = ""
+    problem: str = ""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether this holds for as long as the head stays: checkpoints go after it is told that they do."""
+        return self.last_type != PRUNED_EVENT and not self.problem
+
+
+def read_facts(kit: Kit, workflow_id: str, head: Head, known: RunFacts | None = None) -> RunFacts:
+    """Read what is new since it was looked at last, or everything; damage is told and hides no other."""
+    try:
+        facts = _read(kit, workflow_id, head, known)
+        parse_timestamp(facts.last_at)
+        return facts
+    except CheckpointError as damage:
+        last_at = known.last_at if known else ""
+        return RunFacts(workflow_id, head, last_at=last_at, problem=words(damage.message))
+
+
+def _read(kit: Kit, workflow_id: str, head: Head, known: RunFacts | None) -> RunFacts:
+    base = known if known is not None and known.is_settled else RunFacts(workflow_id, Head())
+    facts = replace(base, head=head)
+    after = base.head.event_seq or max(head.event_seq - EVENTS_BACK, 0)
+    for line in event_lines(kit, workflow_id, after, _TELLING):
+        if line.type == PRUNED_EVENT and base.head.event_seq:
+            # What was removed, perhaps because somebody asked for that, is not remembered here.
+            return _read(kit, workflow_id, head, None)
+        facts = _with_event(facts, line)
+    return _with_entries(kit, facts, base.head.sequence)
+
+
+def _with_entries(kit: Kit, facts: RunFacts, seen: int) -> RunFacts:
+    """Count the checkpoints since one that was seen; the newest is read anew, its status may have changed."""
+    newest, count = None, facts.checkpoints if seen else 0
+    agents, labels = set(facts.agents), set(facts.labels)
+    for entry in kit.store.entries(facts.workflow_id, newest_first=True):
+        if entry.pruned:
+            continue
+        newest = newest or entry
+        if entry.sequence <= seen:
+            break
+        count += 1
+        _remember(agents, entry.agent)
+        _remember(labels, entry.label)
+    last_at = max(facts.last_at, newest.timestamp if newest else "")
+    return replace(
+        facts,
+        newest=newest,
+        checkpoints=count,
+        agents=frozenset(agents),
+        labels=frozenset(labels),
+        last_at=last_at,
+    )
+
+
+def _remember(names: set[str], name: str | None) -> None:
+    if name is not None and len(names) < NAMES_MAX:
+        names.add(name)
+
+
+def _with_event(facts: RunFacts, line: EventLine) -> RunFacts:
+    agents = set(facts.agents)
+    _remember(agents, line.agent)
+    facts = replace(facts, last_at=max(facts.last_at, line.at), last_type=line.type, agents=frozenset(agents))
+    if line.type == CREATED_EVENT:
+        return replace(facts, ended="")
+    if line.event is None or line.event.erased:
+        return facts
+    return _with_told(facts, line.event)
+
+
+def _with_told(facts: RunFacts, event: Event) -> RunFacts:
+    data: Mapping[str, Any] = event.data
+    if event.type == run_events.RUN_UPDATED:
+        return replace(facts, told=run_status(event) or facts.told, ended="")
+    if event.type == run_events.AGENT_FAILED:
+        said = error_words(data.get("error"))
+        return replace(facts, error=": ".join(part for part in (event.step_id or event.agent, said) if part))
+    if event.type == STATUS_EVENT:
+        return replace(facts, error=words(data.get("error_message")) or facts.error)
+    if event.type in _ENDS:
+        return replace(facts, ended=_ENDS[event.type], error=words(data.get("error")) or facts.error)
+    question = (event.step_id or "", str(data.get("name")))
+    if event.type == run_events.APPROVAL_REQUESTED:
+        return replace(facts, open=facts.open | {question})
+    return replace(facts, open=facts.open - {question})

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from holdfast import RunOptions
+from holdfast.application.insight import overview as overview_module
+from holdfast.application.insight.overview import NeedAction, NeedKind, overview
+from holdfast.application.insight.runs import RunBook
+from holdfast.application.service import CheckpointService
+from holdfast.domain.errors import AgentFailedError, CheckpointCorruptError
+from tests.application.insight.test_runs import asking, failing, working
+from tests.application.services import make_kit
+
+
+def test_an_overview_counts_and_tells_what_needs_somebody() -> None:
+    kit = make_kit()
+    service, book = CheckpointService(kit), RunBook(kit)
+    working().run_sync(service, "done")
+    asking().run_sync(service, "my run", options=RunOptions(waits=False))
+    with pytest.raises(AgentFailedError):
+        failing().run_sync(service, "failed")
+    service.mark_failed(service.create_checkpoint("plain", {}), "no fuel")
+    service.create_checkpoint("cancelled", {})
+    service.append_event("cancelled", "RUN_UPDATED", {"fields": {"status": "cancelled"}}, step_id="run")
+    service.create_checkpoint("live", {})
+    service.acquire_lease("live", "somebody")
+    seen = overview(kit, book)
+    counts = {name: count for name, count in seen.counts.items() if count}
+    assert counts == {"completed": 1, "waiting": 1, "failed": 3, "running": 1}
+    assert set(seen.counts) == {
+        "running",
+        "waiting",
+        "paused",
+        "crashed",
+        "failed",
+        "completed",
+        "idle",
+        "empty",
+    }
+    assert [(need.kind, need.workflow_id, need.action, need.command) for need in seen.needs] == [
+        (NeedKind.FAILED, "plain", NeedAction.RECOVER, "holdfast recover plain"),
+        (NeedKind.FAILED, "failed", NeedAction.RESUME, "holdfast resume failed"),
+        (NeedKind.WAITING, "my run", NeedAction.APPROVE, "holdfast approve 'my run'"),
+    ]
+    assert [row.workflow_id for row in seen.live] == ["live"]
+    assert (seen.store, seen.is_read_only) == ("memory:", False)
+
+
+def test_what_lies_in_quarantine_needs_somebody_until_it_is_released() -> None:
+    kit = make_kit()
+    service, book = CheckpointService(kit), RunBook(kit)
+    service.create_checkpoint("W", {})
+    kept = service.quarantine.put("W", 1, "it looks odd")
+    [need] = overview(kit, book).needs
+    assert (need.kind, need.checkpoint, need.action) == (NeedKind.QUARANTINED, "W@1", NeedAction.QUARANTINE)
+    assert need.command == f"holdfast quarantine show {kept.name}"
+    service.quarantine.release(kept.name, "it was fine")
+    assert overview(kit, book).needs == []
+
+
+def test_reports_that_cannot_be_read_are_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    def damaged(store: Any) -> Any:
+        raise CheckpointCorruptError("no listing")
+
+    monkeypatch.setattr(overview_module, "reports", damaged)
+    kit = make_kit()
+    [need] = overview(kit, RunBook(kit)).needs
+    assert (need.kind, need.reason) == (NeedKind.QUARANTINED, "the reports cannot be read: no listing")

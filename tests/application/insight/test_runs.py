@@ -1,0 +1,292 @@
+"""How workflows stand, and their listing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import holdfast
+from holdfast import CheckpointService, RunOptions, Workflow
+from holdfast.application.insight.runs import CANCELLED, RunBook, RunFilter, RunState
+from holdfast.application.kit import Kit
+from holdfast.domain.checkpoint import CheckpointType
+from holdfast.domain.errors import AgentFailedError, CheckpointCorruptError, InvalidIdError
+from holdfast.testing import FixedClock
+from tests.application.services import make_kit
+
+ANY = RunFilter()
+
+
+def opened(**more: Any) -> tuple[CheckpointService, Kit, RunBook]:
+    kit = make_kit(**more)
+    return CheckpointService(kit), kit, RunBook(kit)
+
+
+def asking() -> Workflow:
+    flow = Workflow("asks")
+
+    @flow.agent
+    def ask(ctx: Any) -> str:
+        return str(ctx.approve("Go on?", name="go"))
+
+    return flow
+
+
+def failing() -> Workflow:
+    flow = Workflow("fails")
+
+    @flow.agent
+    def fail(ctx: Any) -> None:
+        raise ValueError("no ink")
+
+    return flow
+
+
+def working() -> Workflow:
+    flow = Workflow("works")
+
+    @flow.agent
+    def work(ctx: Any) -> int:
+        return 1
+
+    return flow
+
+
+@pytest.mark.parametrize("kind", ["memory", "file", "sqlite"])
+def test_real_runs_stand_as_they_ended(kind: str, tmp_path: Path) -> None:
+    with holdfast.open("memory:" if kind == "memory" else f"{kind}:{tmp_path}/s") as service:
+        book = RunBook(service._engine.kit)
+        working().run_sync(service, "done")
+        asking().run_sync(service, "asking", options=RunOptions(waits=False))
+        with pytest.raises(AgentFailedError):
+            failing().run_sync(service, "failed")
+        service.create_checkpoint("plain", {"a": 1})
+        service.append_event("events-only", "SOMETHING", {})
+        found = {row.workflow_id: row for row, _ in book.all()}
+    assert {name: str(row.status) for name, row in found.items()} == {
+        "done": "completed",
+        "asking": "waiting",
+        "failed": "failed",
+        "plain": "idle",
+        "events-only": "empty",
+    }
+    assert "no ink" in found["failed"].reason
+    assert found["asking"].questions == 1
+    assert not any(row.is_live for row in found.values())
+    newest = found["done"].newest
+    assert newest is not None and newest.size_bytes == found["done"].state_bytes > 0
+
+
+def test_whoever_has_a_workflow_runs_it_until_it_is_gone() -> None:
+    service, _, book = opened()
+    service.create_checkpoint("W", {})
+    lease = service.acquire_lease("W", "somebody")
+    row = book.row("W")
+    assert row is not None and (row.status, row.owner, row.is_live) == (RunState.RUNNING, "somebody", True)
+    service.append_event("W", "APPROVAL_REQUESTED", {"name": "go", "question": "?"}, step_id="a")
+    row = book.row("W")
+    assert row is not None and (row.status, row.is_live) == (RunState.WAITING, True)
+    service.release_lease(lease)
+    row = book.row("W")
+    assert row is not None and (row.status, row.owner) == (RunState.IDLE, None)
+
+
+def test_a_run_whose_process_died_has_crashed() -> None:
+    script = "from holdfast.application.recovery.owners import own_name; print(own_name('run-1'))"
+    gone = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    service, _, book = opened()
+    service.create_checkpoint("W", {})
+    service.acquire_lease("W", gone.stdout.strip())
+    row = book.row("W")
+    assert row is not None and row.status is RunState.CRASHED and "had it and is gone" in row.reason
+
+
+def test_a_workflow_that_nobody_has_and_that_was_quiet_for_long_has_crashed() -> None:
+    clock = FixedClock(datetime(2026, 1, 1, tzinfo=UTC))
+    service, kit, book = opened(clock=clock)
+    service.create_checkpoint("W", {})
+    clock.advance(timedelta(seconds=kit.recovery.stale_seconds))
+    row = book.row("W")
+    assert row is not None and row.status is RunState.CRASHED and "quiet for 300 seconds" in row.reason
+    assert [one.workflow_id for one in service.incomplete_workflows()] == ["W"]
+
+
+@pytest.mark.parametrize(
+    ("told", "status", "reason"),
+    [
+        ("paused", RunState.PAUSED, "it was paused"),
+        ("stopped", RunState.PAUSED, "its process was told to end"),
+        ("cancelled", RunState.FAILED, CANCELLED),
+        ("completed", RunState.COMPLETED, ""),
+        ("in_progress", RunState.IDLE, "nobody has it"),
+    ],
+)
+def test_a_run_stands_as_it_says(told: str, status: RunState, reason: str) -> None:
+    service, _, book = opened()
+    service.create_checkpoint("W", {})
+    service.append_event("W", "RUN_UPDATED", {"fields": {"status": told}}, step_id="run")
+    row = book.row("W")
+    assert row is not None and (row.status, row.reason) == (status, reason)
+
+
+def test_checkpoints_and_events_of_others_say_that_a_workflow_ended() -> None:
+    service, _, book = opened()
+    service.create_checkpoint("done", {}, type=CheckpointType.WORKFLOW_COMPLETE)
+    made = service.create_checkpoint("broken", {})
+    service.mark_failed(made, "no fuel")
+    service.mark_completed(service.create_checkpoint("step", {}))
+    service.create_checkpoint("told", {})
+    service.append_event("told", "WORKFLOW_FAILED", {"error": "no wind"})
+    found = {row.workflow_id: (str(row.status), row.reason) for row, _ in book.all()}
+    assert found == {
+        "done": ("completed", ""),
+        "broken": ("failed", "no fuel"),
+        "step": ("idle", "its last work is done"),
+        "told": ("failed", "no wind"),
+    }
+
+
+def test_a_workflow_that_is_not_there_has_no_row() -> None:
+    _, _, book = opened()
+    assert book.row("W") is None and book.all() == []
+
+
+class Counting:
+    """A store that counts how often journals and listings are read, and may be damaged."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self.reads = 0
+        self.damaged: set[str] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def entries(self, workflow_id: str, *, newest_first: bool = False) -> Any:
+        self.reads += 1
+        return self._store.entries(workflow_id, newest_first=newest_first)
+
+    def head(self, workflow_id: str) -> Any:
+        if workflow_id in self.damaged:
+            raise CheckpointCorruptError("the last event is damaged")
+        return self._store.head(workflow_id)
+
+    def lease(self, workflow_id: str) -> Any:
+        if f"lease of {workflow_id}" in self.damaged:
+            raise CheckpointCorruptError("the lease is damaged")
+        return self._store.lease(workflow_id)
+
+
+def test_of_workflows_whose_heads_did_not_move_nothing_is_read_again() -> None:
+    base = make_kit().store
+    store = Counting(base)
+    service, _, book = opened(store=store)
+    for number in range(5):
+        service.create_checkpoint(f"W{number}", {})
+    before = book.all()
+    reads = store.reads
+    assert book.all() == before and store.reads == reads
+    service.create_checkpoint("W3", {"n": 1})
+    reads = store.reads
+    assert book.all()[0][0].checkpoints == 2
+    assert store.reads == reads + 1
+
+
+def test_damage_is_told_in_its_row_and_hides_no_other() -> None:
+    store = Counting(make_kit().store)
+    service, _, book = opened(store=store)
+    for name in ("A", "B", "C"):
+        service.create_checkpoint(name, {})
+    store.damaged = {"A", "lease of B"}
+    found = {row.workflow_id: (str(row.status), row.reason) for row, _ in book.all()}
+    assert found["A"] == ("failed", "it cannot be read: the last event is damaged")
+    assert found["B"] == ("failed", "it cannot be read: the lease is damaged")
+    assert found["C"][0] == "idle"
+
+
+def test_a_workflow_that_was_pruned_is_counted_anew() -> None:
+    service, _, book = opened()
+    for number in range(6):
+        service.create_checkpoint("W", {"n": number})
+    assert book.all()[0][0].checkpoints == 6
+    service.prune_checkpoints("W", retain_count=2, retain_days=0)
+    assert book.all()[0][0].checkpoints == 2
+
+
+def test_what_took_long_is_reused_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    service, _, book = opened()
+    service.create_checkpoint("W", {})
+    ticks = iter([0.0, 1.0, 1.0, 1.5, 2.5, 2.6, 2.6])
+    monkeypatch.setattr("holdfast.application.insight.runs.time.monotonic", lambda: next(ticks))
+    first = book.all()
+    service.create_checkpoint("X", {})
+    assert book.all() is first
+    assert len(book.all()) == 2
+
+
+def pages(book: RunBook, wanted: RunFilter, limit: int) -> Iterator[list[str]]:
+    cursor = None
+    while True:
+        rows, cursor = book.page(wanted, cursor, limit)
+        yield [row.workflow_id for row in rows]
+        if cursor is None:
+            return
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.sampled_from("abcdefghij"), max_size=25),
+    st.integers(1, 6),
+    st.lists(st.sampled_from("klmnop"), max_size=6),
+    st.booleans(),
+)
+def test_pages_hold_every_row_once_also_while_others_are_added(
+    names: list[str], limit: int, later: list[str], is_still: bool
+) -> None:
+    step = timedelta(0) if is_still else timedelta(seconds=1)
+    service, _, book = opened(clock=FixedClock(datetime(2026, 1, 1, tzinfo=UTC), step=step))
+    for number, name in enumerate(names):
+        service.create_checkpoint(name, {"n": number})
+    seen, added = list[str](), iter(later)
+    for page in pages(book, ANY, limit):
+        seen += page
+        assert len(page) <= limit
+        if not is_still and (new := next(added, None)) is not None:
+            service.create_checkpoint(new, {"name": new})
+    assert sorted(seen) == sorted(set(names))
+    if not is_still:
+        last = {name: place for place, name in enumerate(names)}
+        assert seen == sorted(last, key=lambda name: -last[name])
+
+
+def test_rows_are_filtered() -> None:
+    service, _, book = opened(clock=FixedClock(datetime(2026, 1, 1, tzinfo=UTC), step=timedelta(hours=1)))
+    service.create_checkpoint("Order-1", {}, agent_id="plan")
+    service.create_checkpoint("order-2", {}, agent_id="write", type=CheckpointType.WORKFLOW_COMPLETE)
+    service.create_checkpoint("other", {})
+
+    def chosen(**more: Any) -> list[str]:
+        return [row.workflow_id for row in book.page(RunFilter(**more), None, 10)[0]]
+
+    assert chosen() == ["other", "order-2", "Order-1"]
+    assert chosen(statuses=frozenset({"completed", "failed"})) == ["order-2"]
+    assert chosen(agent="plan") == ["Order-1"]
+    assert chosen(label="nobody") == []
+    assert chosen(text="ORDER") == ["order-2", "Order-1"]
+    assert chosen(text="writ") == ["order-2"]
+    since = datetime.fromisoformat(book.all()[1][0].last_activity)
+    assert chosen(since=since) == ["other", "order-2"]
+
+
+def test_a_wrong_cursor_is_refused() -> None:
+    _, _, book = opened()
+    with pytest.raises(InvalidIdError):
+        book.page(ANY, "nothing", 1)

@@ -1,0 +1,75 @@
+"""The tokens of a store."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from holdfast.domain.audit_type import AuditType
+from holdfast.domain.errors import (
+    CheckpointNotFoundError,
+    ConfigError,
+    InvalidIdError,
+    StoreDamageWarning,
+)
+from holdfast.domain.record import NO_WORKFLOW, Commit, Head
+from tests.application.services import make_service
+
+
+def test_a_token_is_recognised_until_it_is_revoked():
+    with make_service() as service:
+        token, text = service.tokens.create("ann", ["viewer"])
+        assert service.tokens.recognise(text) == token
+        service.tokens.revoke(token.id)
+        assert service.tokens.recognise(text) is None
+        assert service.tokens.listing() == []
+
+
+def test_making_and_revoking_are_told():
+    with make_service() as service:
+        token, text = service.tokens.create("ann", ["metrics"])
+        service.tokens.revoke(token.id)
+        made, revoked = service.audit.query_events(
+            event_types=[AuditType.TOKEN_CREATED, AuditType.TOKEN_REVOKED]
+        )
+    assert made.facts == {"token": token.id, "name": "ann", "scopes": "metrics"}
+    assert revoked.facts == {"token": token.id}
+    assert text not in f"{made} {revoked}"
+
+
+def test_one_that_expired_is_not_recognised():
+    with make_service() as service:
+        soon = service._engine.kit.clock.now() + timedelta(seconds=2)
+        _, text = service.tokens.create("ann", ["viewer"], expires_at=soon)
+        service._engine.kit.clock.advance(timedelta(seconds=5))
+        assert service.tokens.recognise(text) is None
+
+
+def test_one_that_would_have_expired_already_is_not_made():
+    with make_service() as service, pytest.raises(ConfigError, match="expired"):
+        service.tokens.create("ann", ["viewer"], expires_at=service._engine.kit.clock.now())
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb"])
+def test_it_is_for_somebody(name):
+    with make_service() as service, pytest.raises(InvalidIdError):
+        service.tokens.create(name, ["viewer"])
+
+
+@pytest.mark.parametrize("token_id", ["00000000", "../../etc", ""])
+def test_what_is_not_there_cannot_be_revoked(token_id):
+    with make_service() as service, pytest.raises(CheckpointNotFoundError):
+        service.tokens.revoke(token_id)
+
+
+def test_a_damaged_one_is_warned_about_recognised_by_nobody_and_can_be_revoked():
+    with make_service() as service:
+        token, text = service.tokens.create("ann", ["viewer"])
+        _, whole = service.tokens.create("bob", ["viewer"])
+        service._engine.kit.store.commit([Commit(NO_WORKFLOW, Head(), files={token.file: b"torn"})])
+        assert service.tokens.recognise(text) is None
+        with pytest.warns(StoreDamageWarning, match=token.id):
+            assert [one.name for one in service.tokens.listing()] == ["bob"]
+        service.tokens.revoke(token.id)
+        assert service.tokens.recognise(whole) is not None
