@@ -21,6 +21,7 @@ _QUARANTINE = f"{layout.QUARANTINE}/"
 #: All else in the folder is the store's alone.
 ROOTS = (
     f"{layout.AUDIT}/log/",
+    "access/",
     "holds/",
     "imports/",
     _KEYS,
