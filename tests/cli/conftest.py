@@ -71,7 +71,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.chdir(tmp_path)
     # Where keys that sign are kept.
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    for name in ("HOLDFAST_STORE", "NO_COLOR", "FORCE_COLOR"):
+    for name in ("HOLDFAST_STORE", "HOLDFAST_OUTPUT", "HOLDFAST_PROFILE", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
 
     def call(*args: object) -> Result:
@@ -142,6 +142,12 @@ def damage_record(store: Path, sequence: int) -> Path:
                 path.write_bytes(b"".join(lines))
                 return path
     raise AssertionError(f"no record {sequence}")
+
+
+def entries(run: Run, store: object, type: str) -> list[dict[str, Any]]:
+    """Read the entries of one type as programs do."""
+    lines = run("audit", "log", "--type", type, "--json", "--store", store).out.splitlines()
+    return [json.loads(line) for line in lines]
 
 
 @pytest.fixture

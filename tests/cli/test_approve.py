@@ -122,3 +122,19 @@ def test_where_nothing_is_asked_nothing_is_listed(run: Run, store: Path) -> None
     result = run("approve", "--list", "--store", store)
     assert (result.exit_code, result.out) == (Exit.DONE, "")
     assert "Nothing waits for an answer." in result.err
+
+
+def test_a_dry_run_answers_nothing(run: Run, program: str) -> None:
+    told = run("approve", "W", "--deny", "--dry-run").out
+    assert told == "publish of W publish would be denied\n"
+    assert run("approve", "W", "--dry-run", "--json").data["granted"] is True
+    [question] = run("approve", "--list", "W", "--json").data["questions"]
+    assert question["answer"] is None
+    assert run("approve", "--list", "--dry-run").exit_code == Exit.USAGE
+
+
+def test_what_is_asked_of_a_workflow_that_nobody_runs_is_told_first(run: Run, program: str) -> None:
+    told = run("cancel", "W", "--dry-run")
+    assert (told.exit_code, told.out) == (Exit.DONE, "Would ask whoever runs it next: cancel W\n")
+    for command in ("pause", "checkpoint"):
+        assert run(command, "W", "--dry-run").exit_code == Exit.REFUSED

@@ -8,8 +8,8 @@ import click
 import pytest
 
 from holdfast import bootstrap
-from holdfast.cli.audit_log import read_moment
 from holdfast.cli.exits import Exit
+from holdfast.cli.moments import read_moment
 from tests.cli.conftest import Run
 
 

@@ -10,7 +10,7 @@ from holdfast.application.service import CheckpointService
 from holdfast.cli.exits import Exit
 from holdfast.config import Config
 from holdfast.testing import FixedClock
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, entries
 
 OLD = ("--older-than-days", "200")
 
@@ -31,7 +31,9 @@ def test_old_payloads_go_and_the_trail_verifies(run: Run, place: Path):
     plan = run("audit", "prune", *OLD, "--dry-run", "--json", "--store", place).data
     assert plan == {"payloads": 2, "held": 0, "dry_run": True}
     assert run("audit", "prune", *OLD, "--store", place).exit_code == Exit.REFUSED
-    done = run("audit", "prune", *OLD, "--yes", "--store", place)
+    done = run("audit", "prune", *OLD, "--yes", "--reason", "the year is over", "--store", place)
+    [why] = entries(run, place, "REQUEST_MADE")
+    assert why["correlation"] == entries(run, place, "PAYLOADS_PRUNED")[0]["correlation"]
     assert done.out == "Removed 2 payloads; 0 kept by a legal hold\n"
     again = run("audit", "prune", *OLD, "--yes", "--store", place)
     assert again.out == "Would remove 0 payloads; 0 kept by a legal hold\n"

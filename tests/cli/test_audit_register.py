@@ -58,3 +58,12 @@ def test_making_it_is_told_in_the_trail(run: Run, store: Path):
     run("audit", "register", "--store", store)
     line = run("audit", "log", "--type", "TRAIL_EXPORTED", "--store", store, "--json").out
     assert json.loads(line)["data"]["format"] == "register"
+
+
+def test_a_dry_run_reads_what_the_owner_says_and_keeps_nothing(run: Run, store: Path):
+    Path("said.json").write_text(json.dumps(SAID), encoding="utf-8")
+    tried = run("audit", "register", "--set", "said.json", "--dry-run", "--store", store)
+    assert tried.exit_code == 0 and "Nothing was changed" in tried.err
+    assert run("audit", "register", "--json", "--store", store).data["missing"]
+    Path("said.json").write_text("nonsense", encoding="utf-8")
+    assert run("audit", "register", "--set", "said.json", "--dry-run", "--store", store).exit_code == 2

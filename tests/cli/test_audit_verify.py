@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import bootstrap
-from holdfast.cli.audit_verify import progress
 from holdfast.cli.exits import Exit
-from holdfast.cli.output import Output
 from tests.cli.conftest import Run, trail_file
 
 
@@ -150,15 +148,11 @@ def test_what_is_neither_folder_nor_proof_is_no_evidence(run: Run, tmp_path: Pat
     assert run("audit", "verify", "text").exit_code == Exit.NOT_VERIFIED
 
 
-def test_a_bar_is_shown_on_a_terminal_only(monkeypatch, capsys):
-    with progress(Output()) as show:
-        show(1, 2)
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with progress(Output()) as show:
-        for done in (0, 4096, 8192):
-            show(done, 8192)
-    assert "verify" in capsys.readouterr().err
+def test_a_bar_is_shown_on_a_terminal_only(run: Run, signed: tuple[Path, str], monkeypatch):
+    monkeypatch.setattr("holdfast.cli.bars.PATIENCE_SECONDS", 0)
+    assert run("audit", "verify", "--store", signed[0]).err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert "verify" in run("audit", "verify", "--store", signed[0]).err
 
 
 @pytest.mark.parametrize("url", ["sqlite:trail.db"])

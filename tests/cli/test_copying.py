@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from pathlib import Path
+
+import pytest
 
 from holdfast import bootstrap
 from holdfast.application.transport.copying import Copier
 from holdfast.cli.copying import _place
 from holdfast.cli.exits import Exit
 from holdfast.domain.errors import DiskFullError
-from tests.cli.conftest import Run, damage_record, fill, without_privileges
+from tests.cli.conftest import Run, damage_record, entries, fill, without_privileges
 
 
 def listed(run: Run, place: object, workflow_id: str) -> list[tuple[int, str]]:
@@ -194,47 +195,22 @@ def test_a_target_that_may_not_be_written_to_is_refused(run: Run, public_folder:
             assert (result.exit_code, "error: " in result.err) == (Exit.UNREACHABLE, True)
 
 
-def test_a_terminal_shows_a_bar(run: Run, store: Path, monkeypatch):
-    shown: list[tuple[int, object]] = []
-
-    class Bar:
-        pos = 0
-
-        def __enter__(self) -> Bar:
-            return self
-
-        def __exit__(self, *error: object) -> None:
-            """End."""
-
-        def update(self, steps: int, item: object = None) -> None:
-            self.pos += steps
-            shown.append((self.pos, item))
-
-    monkeypatch.setattr("click.progressbar", lambda **settings: Bar())
-    real = run("copy", store, "quiet", "--quiet")
-    assert real.err == "" and shown == []
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    run("copy", store, "target")
-    positions = [position for position, _ in shown]
-    assert positions == sorted(positions) and positions[-1] == 2000
-    assert {item for _, item in shown} >= {"WF-1", "WF-2"}
-    shown.clear()
-    run("copy", store, "json", "--json")
-    run("copy", store, "quiet", "-q")
-    assert shown == []
+def test_a_terminal_shows_a_bar(run: Run, store: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("holdfast.cli.bars.PATIENCE_SECONDS", 0)
+    assert run("copy", store, "plain").err.startswith("The trail")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    shown = run("copy", store, "target").err
+    assert "copy" in shown and "2000/2000" in shown and "WF-2" in shown
+    assert run("copy", store, "json", "--json").err == ""
+    assert run("copy", store, "quiet", "-q").err == ""
 
 
-class Terminal:
-    """Stands for standard error of a person."""
-
-    def isatty(self) -> bool:
-        return True
-
-    def write(self, text: str) -> int:
-        return len(text)
-
-    def flush(self) -> None:
-        """Nothing is held."""
+def test_the_reason_of_a_copy_is_in_the_trail_of_its_target(run: Run, store: Path):
+    assert run("copy", store, "target", "--reason", "the disk is old").exit_code == 0
+    [told] = entries(run, "target", "REQUEST_MADE")
+    assert told["data"]["command"] == "copy" and told["correlation"].startswith("cli-")
+    [imported] = entries(run, "target", "TRAIL_IMPORTED")
+    assert imported["correlation"] == told["correlation"]
 
 
 def test_holds_and_declared_subjects_come_along_and_are_told(run: Run, store: Path):

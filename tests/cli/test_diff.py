@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import bootstrap
+from holdfast.cli.diff import without
 from holdfast.cli.exits import Exit
 from tests.cli.conftest import Run
 
@@ -128,3 +129,34 @@ def test_a_point_before_the_first_checkpoint_is_compared_with_nothing(run: Run, 
     result = run("diff", "WF@event:2", "--store", place)
     assert result.out.startswith("(nothing) -> WF@event:2: ")
     assert "note: event 2 (MESSAGE_ADDED) was left out: KeyError: 'message'" in result.err
+
+
+def test_changes_hang_below_the_places_they_belong_to(run: Run, many: Path):
+    lines = run("diff", "WF@1", "WF@2", "--format", "tree", "--store", many).out.splitlines()
+    assert lines[:3] == ["WF@1 -> WF@2: 6 changes", "state", "`- context"]
+    assert {line[6:] for line in lines[3:]} == {
+        '+ list[0] = "new first"',
+        '- list[101] was "message 100"',
+        '~ text grew by "b"',
+        "- gone was 1",
+        "~ n = true, was 1",
+        "+ k = {}",
+    }
+    same = run("diff", "WF@1", "WF@1", "--format", "tree", "--store", many).out
+    assert same == "WF@1 -> WF@1: 0 changes\n"
+
+
+def test_what_is_passed_over_is_no_difference(run: Run, many: Path):
+    every = ("--ignore", "/context/list", "--ignore", "/context/text", "--ignore", "/context/gone")
+    rest = ("--ignore", "/context/n", "--ignore", "/context/k", "--ignore", "/nowhere/x")
+    assert run("diff", "WF@1", "WF@2", *every, *rest, "--exit-code", "--store", many).exit_code == Exit.DONE
+    result = run("diff", "WF@1", "WF@2", *every, "--exit-code", "--store", many)
+    assert result.exit_code == Exit.DIFFERENT and "2 changes" in result.out
+    assert without({"a": [1, 2], "b": 3}, [("a", "0"), ("b",), ("c", "d")]) == {"a": [None, 2]}
+    assert run("diff", "WF@1", "WF@2", "--ignore", "", "--store", many).exit_code == Exit.USAGE
+
+
+def test_so_long_ago_is_a_point_to_compare_with(run: Run, store: Path):
+    assert run("diff", "WF-1@{0s ago}", "WF-1", "--store", store).out.startswith("WF-1@event:")
+    refused = run("diff", "WF-1@{soon}", "WF-1", "--store", store)
+    assert refused.exit_code == Exit.USAGE and "between braces" in refused.err

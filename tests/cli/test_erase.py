@@ -55,3 +55,14 @@ def test_what_to_erase_must_be_said_once(run: Run, place: Path):
     assert run(*both).exit_code == Exit.USAGE
     assert run("erase", "--workflow", "WF-1", "--store", place).exit_code == Exit.USAGE
     assert run("erase", "--workflow", "WF-9", "--reason", "r", "--yes", "--store", place).exit_code == 4
+
+
+def test_a_dry_run_tells_what_would_go_and_what_a_hold_keeps(run: Run, store: Path):
+    run("subject", "declare", "WF-1", "ann", "--store", store)
+    args = ("erase", "--subject", "ann", "--reason", "asked for", "--dry-run", "--store", store)
+    assert run(*args, "--json").data == {"dry_run": True, "workflows": ["WF-1"], "kept_workflows": []}
+    assert run(*args).out == "Would erase 1 workflow: WF-1\n"
+    assert run("show", "WF-1", "--store", store).exit_code == 0
+    run("hold", "place", "--workflow", "WF-2", "--reason", "case 17", "--store", store)
+    held = run("erase", "--workflow", "WF-2", "--reason", "asked for", "--dry-run", "--store", store)
+    assert held.exit_code == Exit.REFUSED

@@ -51,3 +51,34 @@ def test_events_that_do_not_fit_are_told(run: Run, store: Path):
     result = run("fork", "WF-1@event:6", "WF-9", "--store", store)
     assert result.exit_code == Exit.DONE
     assert "WF-1@event:6 is without these events: 6 (MESSAGE_ADDED" in result.err
+
+
+def test_a_fork_may_begin_with_another_state(run: Run, store: Path):
+    edits = (
+        "--set",
+        "/context/a=2",
+        "--set",
+        '/messages/-={"role": "user"}',
+        "--set",
+        "/messages/0/text=anew",
+    )
+    data = run("fork", "WF-1@1", "WF-9", *edits, "--json", "--store", store).data
+    assert (data["id"], data["set"]) == ("WF-9@2", ["/context/a", "/messages/-", "/messages/0/text"])
+    state = run("show", "WF-9", "--json", "--store", store).data["state"]
+    assert state["context"] == {"a": 2}
+    assert state["messages"] == [{"role": "user", "text": "anew"}, {"role": "user"}]
+    assert "with /context/a set" in run("fork", "WF-1@1", "WF-8", *edits[:2], "--store", store).out
+
+
+def test_a_change_that_does_not_fit_leaves_no_fork_behind(run: Run, store: Path):
+    for edit, leave in (
+        ("/nowhere/x=1", Exit.NOT_FOUND),
+        ("/messages/9=1", Exit.NOT_FOUND),
+        ("/current_step/x=1", Exit.NOT_FOUND),
+        ("context=1", Exit.USAGE),
+        ("/context", Exit.USAGE),
+        ("=1", Exit.USAGE),
+    ):
+        assert run("fork", "WF-1@1", "WF-9", "--set", edit, "--store", store).exit_code == leave
+        assert run("fork", "WF-1@1", "WF-9", "--set", edit, "--dry-run", "--store", store).exit_code == leave
+    assert run("list", "WF-9", "--store", store).exit_code == Exit.NOT_FOUND

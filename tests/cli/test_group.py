@@ -14,6 +14,13 @@ from tests.cli.conftest import COMMANDS, Run, load
 
 HEAVY = {
     "asyncio",
+    "cryptography",
+    "opentelemetry",
+    "prometheus_client",
+    "psycopg",
+    "rich",
+    "starlette",
+    "uvicorn",
     "backports.zstd",
     "cbor2",
     "concurrent",
@@ -130,31 +137,40 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "audit report": ("--session", "s-1", "--out", "report.html"),
     "audit show": ("s-1#2",),
     "audit verify": (),
+    "completion": ("bash",),
+    "config path": (),
+    "config set": ("retain_days", "7"),
     "config show": (),
     "copy": ("store", "copied"),
     "demo": (),
     "diff": ("WF-1@2",),
     "doctor": (),
     "erase": ("--workflow", "WF-2", "--reason", "asked for", "--yes"),
+    "events": ("WF-1", "--limit", "1"),
+    "export": ("WF-1", "--out", "archive.holdfast"),
     "fork": ("WF-1@event:2", "WF-9"),
     "hold list": (),
     "hold place": ("--reason", "case 17"),
     "hold release": ("HOLD", "--reason", "case closed"),
+    "import archive": ("archive.holdfast", "--dry-run"),
     "init": (),
     "list": (),
     "migrate": ("--dry-run",),
-    "progress": ("WF-1",),
     "prune": ("--dry-run",),
     "quarantine list": (),
     "recover": ("WF-1",),
     "replay": ("WF-1",),
+    "report": ("WF-1",),
     "session hand-off": ("s-1",),
     "session list": (),
     "session resume": ("s-1",),
     "session show": ("s-1",),
     "show": ("WF-1",),
+    "stats": (),
     "subject declare": ("WF-1", "alice"),
     "subject export": ("alice", "--out", "subject"),
+    "token create": ("on-call", "--role", "operator"),
+    "token list": (),
     "validate": (),
     "version": (),
 }
@@ -164,6 +180,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
     "audit proof": (("audit", "anchor"),),
     "hold release": (("hold", "place", "--reason", "case 17"),),
+    "import archive": (("export", "WF-1", "--out", "archive.holdfast"),),
     "session show": (("session", "hand-off", "s-1"),),
     "subject export": (("subject", "declare", "WF-1", "alice"),),
 }
@@ -179,11 +196,11 @@ DAMAGED = {"quarantine drop", "quarantine release", "quarantine show"}
 
 
 #: Of use with a program, or with a workflow that runs; their own tests see to that.
-RUNNING = {"cancel", "checkpoint", "pause", "resume", "run"}
+RUNNING = {"cancel", "checkpoint", "pause", "resume", "run", "watch"}
 
 
-#: Of use with what another system kept, or with a client; their own tests see to that.
-FOREIGN = {"import langgraph-postgres", "import langgraph-sqlite", "mcp"}
+#: Of use with what another system kept, with a client, or with a token; their own tests see to that.
+FOREIGN = {"import langgraph-postgres", "import langgraph-sqlite", "mcp", "serve", "token revoke"}
 
 
 # A group prints nothing itself, and a witness has no store.

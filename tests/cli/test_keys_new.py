@@ -23,3 +23,10 @@ def test_a_folder_that_is_not_there_is_no_file_that_is(run: Run, tmp_path):
 def test_programs_are_told_in_json(run: Run, tmp_path):
     done = run("keys", "new", "--out", tmp_path / "kek", "--json")
     assert done.data == {"file": str(tmp_path / "kek"), "encryption_key": f"file:{tmp_path / 'kek'}"}
+
+
+def test_a_dry_run_makes_no_key_and_writes_over_none(run: Run, tmp_path):
+    assert run("keys", "new", "--out", tmp_path / "kek", "--dry-run").out.startswith("Would make a key in ")
+    assert not (tmp_path / "kek").exists()
+    run("keys", "new", "--out", tmp_path / "kek")
+    assert run("keys", "new", "--out", tmp_path / "kek", "--dry-run").exit_code == 2

@@ -23,3 +23,12 @@ def test_programs_are_told_in_json_and_nonsense_is_refused(run: Run, monkeypatch
     monkeypatch.setenv("THE_NEW_KEY", NEW_KEY.hex())
     told = run("keys", "rotate", "--new", "env:THE_NEW_KEY", "--json", "--store", store).data
     assert told["keys"] >= 2 and told["old"] != told["new"]
+
+
+def test_a_dry_run_fetches_both_keys_and_changes_nothing(run: Run, monkeypatch, tmp_path):
+    store = encrypted_store(run, monkeypatch, tmp_path)
+    monkeypatch.setenv("THE_NEW_KEY", NEW_KEY.hex())
+    args = ("keys", "rotate", "--dry-run", "--json", "--store", store)
+    assert run(*args, "--new", "env:THE_NEW_KEY").data["keys"] >= 2
+    assert run(*args, "--new", "env:NOT_SET").exit_code == 12
+    assert run("keys", "check", "--store", store).exit_code == 0

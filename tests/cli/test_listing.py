@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from holdfast import bootstrap
+from holdfast.cli.exits import Exit
 from holdfast.cli.listing import time_text
 from tests.cli.conftest import Run
 
@@ -22,8 +23,8 @@ def test_checkpoints_are_listed_newest_first(run: Run, store: Path):
 def test_the_limit_is_told(run: Run, store: Path):
     result = run("list", "WF-1", "--limit", 2, "--store", store)
     assert len(result.out.splitlines()) == 3
-    assert result.err == "2 of 3 checkpoints; --limit 3 shows all.\n"
-    assert run("list", "--limit", 1, "--store", store).err == "1 of 2 workflows; --limit 2 shows all.\n"
+    assert result.err.startswith("2 of 3 checkpoints; --limit 3 shows all, --cursor ")
+    assert run("list", "--limit", 1, "--store", store).err.startswith("1 of 2 workflows; --limit 2 shows all")
     assert run("list", "--limit", 1, "--store", store, "--quiet").err == ""
 
 
@@ -65,3 +66,19 @@ def test_names_out_of_a_store_are_never_obeyed(run: Run, tmp_path: Path):
 
 def test_times_are_shown_to_the_second():
     assert time_text("2026-01-11T14:30:00.000000Z") == "2026-01-11 14:30:00"
+
+
+def test_a_tree_takes_no_filters(run: Run, store: Path):
+    assert run("list", "--tree", "--status", "failed", "--store", store).exit_code == Exit.USAGE
+
+
+def test_tables_are_csv_and_json_lines_on_demand(run: Run, store: Path, monkeypatch):
+    lines = run("list", "WF-1", "-o", "csv", "--columns", "checkpoint,agent", "--store", store).out
+    assert lines == "checkpoint,agent\nWF-1@3,worker-2\nWF-1@2,worker-1\nWF-1@1,-\n"
+    monkeypatch.setenv("HOLDFAST_OUTPUT", "jsonl")
+    told = run("list", "--columns", "workflow", "--store", store).out
+    assert told == '{"workflow": "WF-2"}\n{"workflow": "WF-1"}\n'
+    assert run("list", "-o", "table", "--store", store).out.startswith("WORKFLOW")
+    assert run("list", "--json", "--store", store).data["total"] == 2
+    assert run("list", "nothing", "--store", store).error["code"] == "checkpoint_not_found"
+    assert run("list", "--columns", "nothing", "--store", store).exit_code == Exit.USAGE

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from holdfast.application.insight.questions import OpenQuestion, all_questions, questions_of
 from holdfast.cli.group import Call
-from holdfast.cli.open_questions import OpenQuestion, all_questions, answers_under_way, questions_of
+from holdfast.cli.open_questions import answers_under_way
 from holdfast.cli.opening import reading
 from tests.cli.conftest import Run
 from tests.cli.running import write_program

@@ -16,6 +16,8 @@ def test_a_run_is_paused_and_gone_on_with(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "gate")
     with running(tmp_path, "run", f"{program}:gated", "--id", "W") as process:
         process.until("agent_started", step_id="work")
+        tried = called(tmp_path, "pause", "W", "--dry-run", "--json")
+        assert json.loads(tried.stdout)["request"] == "pause" and json.loads(tried.stdout)["runner"]
         paused = called(tmp_path, "pause", "W", "--reason", "the budget is used up", "--json")
         assert (paused.returncode, json.loads(paused.stdout)["status"]) == (Exit.DONE, "pausing")
         open_gate(tmp_path)

@@ -53,7 +53,7 @@ def test_programs_get_the_plan(run: Run, long: Path):
 def test_without_yes_and_without_a_terminal_it_is_refused(run: Run, long: Path):
     result = run("prune", *TWO, "--store", long)
     assert result.exit_code == Exit.REFUSED
-    assert "removing 20 checkpoints of 2 workflows needs --yes" in result.err
+    assert "to remove 20 checkpoints of 2 workflows for good needs --yes" in result.err
     assert run("prune", *TWO, "--json", "--store", long).error["code"] == "refused"
     assert len(listed(run, long, "WF-A")) == 12
 
@@ -114,3 +114,29 @@ def test_one_workflow_that_fails_does_not_stop_the_others(run: Run, long: Path, 
 def test_ranges_are_short():
     assert _ranges((1, 2, 3, 7, 9, 10)) == "1-3, 7, 9-10"
     assert _ranges(()) == ""
+
+
+def test_the_age_is_given_in_one_way(run: Run, long: Path):
+    both = run("prune", "--keep-days", "1", "--keep-within", "36h", "--store", long)
+    assert both.exit_code == Exit.USAGE
+    assert run("prune", "--keep-within", "soon", "--store", long).exit_code == Exit.USAGE
+    young = run("prune", "--keep-last", "0", "--keep-within", "36h", "--dry-run", "--json", "--store", long)
+    assert young.data["removed"] == 0
+
+
+def test_every_rule_reaches_the_plan_and_the_pruning(run: Run, long: Path):
+    rules = (
+        "--keep-last",
+        "0",
+        "--keep-days",
+        "0",
+        "--keep-daily",
+        "1",
+        "--keep-weekly",
+        "1",
+        "--keep-tagged",
+    )
+    plan = run("prune", "WF-A", *rules, "--max-bytes", "0", "--dry-run", "--json", "--store", long).data
+    done = run("prune", "WF-A", *rules, "--max-bytes", "0", "--yes", "--json", "--store", long).data
+    assert plan["removed"] == done["removed"] == 10
+    assert listed(run, long, "WF-A") == [11, 12]

@@ -42,3 +42,9 @@ def test_a_legal_hold_is_stronger(run: Run, store: Path, name: str):
 def test_what_is_not_there_cannot_be_dropped(run: Run, store: Path):
     result = run("quarantine", "drop", "x", "--reason", "r", "--yes", "--json", "--store", store)
     assert result.exit_code == Exit.NOT_FOUND
+
+
+def test_a_dry_run_drops_nothing(run: Run, store: Path, name: str):
+    told = run("quarantine", "drop", name, "--reason", "over", "--dry-run", "--store", store)
+    assert told.out == "Would drop the evidence of WF-1@2\n"
+    assert run("quarantine", "show", name, "--store", store).exit_code == 0

@@ -28,3 +28,12 @@ def test_programs_are_told_what_was_released(run: Run, store: Path):
         name = service.quarantine.put("WF-1", 2, "a drill").name
     told = run("quarantine", "release", name, "--reason", "it was one", "--json", "--store", store).data
     assert told["status"] == "released" and told["released"]["reason"] == "it was one"
+
+
+def test_a_dry_run_releases_nothing(run: Run, store: Path):
+    with bootstrap.open(str(store), background=False) as service:
+        name = service.quarantine.put("WF-1", 2, "a drill").name
+    told = run("quarantine", "release", name, "--reason", "it was one", "--dry-run", "--store", store)
+    assert told.out == "Would release WF-1@2 if it verifies again\n"
+    assert run("quarantine", "show", name, "--json", "--store", store).exit_code == 0
+    assert run("show", "WF-1@2", "--store", store).exit_code == Exit.CORRUPT

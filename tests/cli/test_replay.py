@@ -143,3 +143,12 @@ def test_a_replay_is_told_in_the_trail(run: Run, store: Path):
     run("replay", "WF-1", "--store", store)
     told = run("audit", "log", "--type", "STATE_READ", "--store", store, "--json").data
     assert told["data"] == {"from": "WF-1@1", "to": "WF-1@3", "events": 4}
+
+
+def test_it_stops_at_the_first_divergence_on_demand(run: Run, diverged: Path):
+    whole = run("replay", "WF-1", "--json", "--store", diverged).data
+    cut = run("replay", "WF-1", "--until-divergence", "--json", "--store", diverged)
+    assert cut.exit_code == Exit.DIVERGED and cut.data["diverged"] >= 1
+    kinds = [[one["kind"] for one in step["differences"]] for step in cut.data["steps"]]
+    assert "diverged" in kinds[-1] and all("diverged" not in step for step in kinds[:-1])
+    assert cut.data["steps"] == whole["steps"][: len(kinds)]

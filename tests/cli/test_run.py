@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli.exits import Exit
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, entries
 from tests.cli.running import called, open_gate, running, write_program
 from tests.cli.test_main import heeded
 
@@ -198,3 +198,22 @@ def test_two_cannot_run_one_workflow(tmp_path: Path) -> None:
 def test_an_id_that_would_mean_something_else_is_refused(run: Run, tmp_path: Path, name: str) -> None:
     program = write_program(tmp_path)
     assert run("run", f"{program}:plain", f"--id={name}").exit_code == Exit.USAGE
+
+
+def test_a_dry_run_loads_the_program_and_runs_nothing_of_it(run: Run, tmp_path: Path) -> None:
+    program = write_program(tmp_path)
+    told = run("run", f"{program}:plain", "--id", "W", "--dry-run", "--json").data
+    assert (told["dry_run"], told["is_new"], told["agents"]) == (True, True, ["plan", "research", "write"])
+    assert not Path(".holdfast").exists()
+    named = run("run", f"{program}:plain", "--dry-run").out
+    assert named.startswith("Would begin plain-") and named.endswith(": 3 agents\n")
+
+
+def test_the_reason_of_a_run_is_told(run: Run, tmp_path: Path) -> None:
+    program = write_program(tmp_path)
+    assert run("run", f"{program}:plain", "--id", "W", "--reason", "asked for").exit_code == Exit.DONE
+    [told] = entries(run, ".holdfast", "REQUEST_MADE")
+    assert (told["workflow"], told["data"]["command"]) == ("W", "run")
+    assert told["correlation"] == entries(run, ".holdfast", "CHECKPOINT_CREATED")[0]["correlation"]
+    again = run("resume", "W", "--app", f"{program}:plain", "--dry-run").out
+    assert again.startswith("Would go on with W with ")

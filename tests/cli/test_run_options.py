@@ -67,4 +67,5 @@ def test_both_commands_have_the_same_options() -> None:
     def command(**given: Any) -> None: ...
 
     names = [option.opts[0] for option in command.params]
-    assert names == ["--strict", "--no-wait", "--lease-seconds", "--config", "--renamed", "--events"]
+    own = ["--strict", "--no-wait", "--lease-seconds", "--config", "--renamed", "--events"]
+    assert names == [*own, "--dry-run", "--yes", "--reason"]

@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 
 import holdfast
+from holdfast.application.insight.questions import has_ended, last_point
 from holdfast.application.recovery.owners import own_name
 from holdfast.cli.group import Call
 from holdfast.cli.opening import reading
-from holdfast.cli.run_standing import begun_with, has_ended, last_point, report_path, runner_of, standing
+from holdfast.cli.run_standing import begun_with, report_path, runner_of, standing
 from holdfast.domain.checkpoint import CheckpointType
 from holdfast.domain.run_events import RUN_UPDATED
 from tests.cli.conftest import Run, damage_record

@@ -12,7 +12,7 @@ import pytest
 from holdfast import bootstrap
 from holdfast.cli.exits import Exit
 from holdfast.domain.plain import TypeRegistry
-from tests.cli.conftest import Run, damage_record, fill
+from tests.cli.conftest import Run, damage_record, entries, fill
 
 
 def file_of(store: Path, pattern: str = "checkpoint_000001.*") -> Path:
@@ -186,3 +186,16 @@ def test_looking_at_a_point_is_told(run: Run, store: Path):
     run("show", "WF-1@event:2", "--store", store)
     told = run("audit", "log", "--type", "STATE_READ", "--store", store, "--json").data
     assert told["data"]["event_seq"] == 2
+
+
+def test_the_address_in_the_dashboard_is_printed_and_nothing_is_told_of_it(
+    run: Run, store: Path, monkeypatch
+):
+    page = run("show", "WF-1", "--web", "--store", store)
+    assert page.out == "http://127.0.0.1:8787/ui/#/checkpoints/WF-1%403\n"
+    monkeypatch.setenv("HOLDFAST_WEB_URL", "https://holdfast.example/ui")
+    told = run("show", "WF-1@2", "--web", "--json", "--store", store).data
+    assert told == {"id": "WF-1@2", "url": "https://holdfast.example/ui/#/checkpoints/WF-1%402"}
+    other = run("show", "WF-1@2", "--web", "--web-url", "http://box/ui/", "--store", store)
+    assert other.out.startswith("http://box/ui/#/")
+    assert entries(run, store, "STATE_READ") == []

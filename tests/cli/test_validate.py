@@ -11,7 +11,7 @@ from holdfast.cli.output import Output
 from holdfast.cli.validate import Verdict, check_everything
 from holdfast.testing import FailingStore
 from tests.application.services import make_kit, make_service
-from tests.cli.conftest import Run, damage_record
+from tests.cli.conftest import Run, damage_record, entries
 from tests.cli.encrypted import encrypted_store, use_key
 
 
@@ -76,6 +76,7 @@ def test_a_view_that_is_gone_is_no_damage(run: Run, store: Path):
 
 def test_a_bar_is_drawn_on_a_terminal_only(run: Run, store: Path, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("holdfast.cli.bars.PATIENCE_SECONDS", 0)
     assert run("validate", "--store", store, "--json").err == ""
     assert run("validate", "--store", store, "--quiet").err == ""
     assert "checkpoints" in run("validate", "--store", store).err
@@ -144,3 +145,35 @@ def test_a_wrong_key_is_no_damage_and_sets_nothing_aside(
     use_key(monkeypatch, b"another key of thirty-two bytes!")
     run("validate", "--quarantine", "--store", place)
     assert not (place / "quarantine").exists()
+
+
+def test_a_sample_of_all_is_checked(run: Run, store: Path):
+    assert run("validate", "--sample", "50%", "--json", "--store", store).data["checkpoints"] == 2
+    assert run("validate", "--sample", "1%", "--json", "--store", store).data["checkpoints"] == 1
+    assert run("validate", "--all", "--sample", "100%", "--json", "--store", store).data["checkpoints"] == 4
+    for wrong in ("5", "0%", "101%", "some%"):
+        assert run("validate", "--sample", wrong, "--store", store).exit_code == Exit.USAGE
+    assert run("validate", "WF-1@1", "--sample", "5%", "--store", store).exit_code == Exit.USAGE
+
+
+def test_only_later_ones_are_checked(run: Run, store: Path):
+    assert run("validate", "--since", "1h", "--json", "--store", store).data["checkpoints"] == 4
+    future = run("validate", "--since", "2999-01-01", "--sample", "5%", "--json", "--store", store).data
+    assert (future["checkpoints"], future["valid"]) == (0, True)
+
+
+def test_several_at_a_time_find_the_same(run: Run, store: Path):
+    damage_record(store, 2)
+    one, many = (run("validate", "--jobs", jobs, "--json", "--store", store) for jobs in (1, 3))
+    assert one.exit_code == many.exit_code == Exit.CORRUPT
+    assert one.data == many.data
+
+
+def test_a_dry_run_tells_what_would_be_set_aside(run: Run, store: Path):
+    damage_record(store, 2)
+    told = run("validate", "--quarantine", "--dry-run", "--json", "--store", store).data
+    assert told["not_set_aside"] == ["would be set aside: WF-1@2, WF-1@3"]
+    assert run("quarantine", "list", "--json", "--store", store).data["quarantined"] == []
+    set_aside = run("validate", "--quarantine", "--reason", "a bad disk", "--json", "--store", store).data
+    assert set_aside["quarantined"]
+    assert [one["data"]["command"] for one in entries(run, store, "REQUEST_MADE")] == ["validate"]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from holdfast.cli.changing import Change, changes, tell_plan
 from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.group import Call, StoreCommand, did_you_mean
 from holdfast.cli.listing import time_text
@@ -19,8 +20,8 @@ from holdfast.domain.audit_type import AuditType
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from holdfast.application.insight.questions import OpenQuestion
     from holdfast.application.kit import Kit
-    from holdfast.cli.open_questions import OpenQuestion
 
 
 @click.command("approve", cls=StoreCommand)
@@ -30,18 +31,17 @@ if TYPE_CHECKING:
 @click.option("--step", metavar="STEP", help="The step that asks, where several ask the same.")
 @click.option("--deny", is_flag=True, help="Say no.")
 @click.option("--value", metavar="JSON", help="A value for the agent, as JSON or as text.")
-@click.option("--reason", "--note", "reason", metavar="TEXT", help="Words for the agent and the trail.")
+@click.option("--note", metavar="TEXT", help="The same as --reason.")
 @click.option("--by", metavar="NAME", help="Who answers. [default: your login name]")
+@changes()
 def command(
     call: Call,
     workflow_id: str | None,
     name: str | None,
     is_list: bool,
     step: str | None,
-    deny: bool,
-    value: str | None,
-    reason: str | None,
-    by: str | None,
+    change: Change,
+    **answer: Any,
 ) -> None:
     """Answer what a workflow waits for.
 
@@ -55,33 +55,56 @@ def command(
       holdfast approve --list
     """
     if is_list:
-        if name or step or deny or value or reason or by:
+        if name or step or change != Change() or any(answer.values()):
             raise click.UsageError("--list takes no more than the ID of a workflow")
         _list(call, workflow_id)
         return
     if workflow_id is None:
         raise click.UsageError("name the ID to answer; `holdfast approve --list` shows what is asked")
     question, is_run = _found(call, workflow_id, name, step)
+    _answer(call, question, change, is_run=is_run, **answer)
+
+
+def _answer(
+    call: Call,
+    question: OpenQuestion,
+    change: Change,
+    *,
+    is_run: bool,
+    deny: bool,
+    value: str | None,
+    note: str | None,
+    by: str | None,
+) -> None:
+    """Leave the answer for whoever runs the workflow."""
     data: dict[str, Any] = {"granted": not deny, "name": question.name, "step": question.step_id}
     if value is not None:
         data["value"] = read_value(value)
+    told = {"workflow_id": question.workflow_id, "step_id": question.step_id, "name": question.name}
+    where = f"{safe(question.name)} of {safe(question.workflow_id)} {safe(question.step_id)}"
+    word = call.output.paint("denied", "bad") if deny else call.output.paint("granted", "good")
+    if change.dry_run:
+        tell_plan(call.output, f"{where} would be {word}", **told, granted=not deny)
+        return
     with writing(call) as service:
-        request = service.requests.put(workflow_id, "approval", actor=by, reason=reason, data=data)
+        request = service.requests.put(
+            question.workflow_id, "approval", actor=by, reason=change.reason or note, data=data
+        )
     if call.output.as_json:
-        told = {"workflow_id": workflow_id, "step_id": question.step_id, "name": question.name}
         call.output.data(
             {**told, "granted": not deny, "by": request.actor, "request": request.id, "is_running": is_run}
         )
         return
-    word = call.output.paint("denied", "bad") if deny else call.output.paint("granted", "good")
-    call.output.line(f"{safe(question.name)} of {safe(workflow_id)} {safe(question.step_id)} {word}")
+    call.output.line(f"{where} {word}")
     if not is_run:
-        call.output.note(f"Nobody runs it: `holdfast resume {safe(workflow_id)}` goes on with the answer.")
+        again = f"holdfast resume {safe(question.workflow_id)}"
+        call.output.note(f"Nobody runs it: `{again}` goes on with the answer.")
 
 
 def _found(call: Call, workflow_id: str, name: str | None, step: str | None) -> tuple[OpenQuestion, bool]:
     """Find the question that is meant, and tell whether somebody runs its workflow."""
-    from holdfast.cli.open_questions import answers_under_way, questions_of
+    from holdfast.application.insight.questions import questions_of
+    from holdfast.cli.open_questions import answers_under_way
 
     with reading(call) as kit:
         find_workflow(kit, workflow_id)
@@ -139,7 +162,8 @@ def _list(call: Call, workflow_id: str | None) -> None:
 
 
 def _questions(call: Call, kit: Kit, workflow_id: str | None) -> list[OpenQuestion]:
-    from holdfast.cli.open_questions import OpenQuestion, all_questions, answers_under_way, questions_of
+    from holdfast.application.insight.questions import OpenQuestion, all_questions, questions_of
+    from holdfast.cli.open_questions import answers_under_way
 
     answers = answers_under_way(call, workflow_id)
     if workflow_id is not None:

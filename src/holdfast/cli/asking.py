@@ -18,8 +18,15 @@ def confirm(output: Output, what: str, *, yes: bool) -> None:
     """
     if yes:
         return
-    if output.as_json or not sys.stdin.isatty():
+    if not is_answered(output):
         asked = what[:1].lower() + what[1:].rstrip("?")
-        raise Failure("refused", Exit.REFUSED, f"to {asked} needs --yes")
+        raise Failure(
+            "refused", Exit.REFUSED, f"to {asked} needs --yes", hint="See with --dry-run what would happen."
+        )
     if not click.confirm(what, err=True):
         raise Failure("refused", Exit.REFUSED, "nothing was changed")
+
+
+def is_answered(output: Output) -> bool:
+    """Tell whether there is a person who can be asked."""
+    return not (output.as_json or output.no_input) and sys.stdin.isatty()

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from holdfast.cli.audit_files import read_file, write_file
-from holdfast.cli.audit_opening import keeping
+from holdfast.cli.audit_opening import keeping, looking
 from holdfast.cli.audit_trust import read_keys, read_pin
+from holdfast.cli.changing import Change, changes, tell_plan
 from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.output import Output, counted, safe
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     "--old-size", metavar="N", type=click.IntRange(min=0), help="Size of the last head that witness signed."
 )
 @click.option("--cosignature", metavar="FILE", help="Take in what a witness answered; - reads it.")
+@changes()
 def command(
     call: Call,
     pin: str | None,
@@ -43,6 +45,7 @@ def command(
     request: str | None,
     old_size: int | None,
     cosignature: str | None,
+    change: Change,
 ) -> None:
     """Sign the head of the trail now, and have it witnessed.
 
@@ -55,7 +58,10 @@ def command(
       holdfast audit anchor --pin head --witness http://127.0.0.1:8788
     """
     keys = read_keys(witness_key)
-    with keeping(call) as log:
+    if change.dry_run:
+        _plan(call, urls)
+        return
+    with keeping(call, reason=change.reason) as log:
         try:
             if cosignature is not None:
                 log.keeper.add_cosignature(read_file(cosignature), keys)
@@ -74,6 +80,17 @@ def command(
         fields = _fields(log.keeper)
     if request != "-":
         _print(call.output, fields, pin)
+
+
+def _plan(call: Call, urls: tuple[str, ...]) -> None:
+    """Tell how much would be signed, and who would be asked to sign it too."""
+    with looking(call) as (kit, log):
+        newest = log.keeper.checkpoint()
+        size = kit.store.integrate()
+    signed = "a head was signed before" if newest else "for the first time"
+    asked = f", and ask {safe(', '.join(urls))}" if urls else ""
+    text = f"Would sign {counted(size, 'entry')}, {signed}{asked}"
+    tell_plan(call.output, text, size=size, is_first=newest is None, witnesses=list(urls))
 
 
 def _newest(keeper: LogKeeper) -> bytes:

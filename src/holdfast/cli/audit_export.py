@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import count
+
 import click
 
 from holdfast.cli.audit_opening import anchor_if_possible, find_session, looking
+from holdfast.cli.bars import Show, bar
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.opening import entry_of, tell
 from holdfast.cli.output import counted, safe, size_text
@@ -40,7 +44,10 @@ def command(call: Call, folder: str, session: str | None, no_payloads: bool, imp
         # Told before: the entry goes along, and what could not be told never left.
         if tell(call, kit, [entry_of(kit, AuditType.TRAIL_EXPORTED, None, facts)]):
             anchor_if_possible(call)
-        result = write_export(kit, folder, session, include_payloads=not no_payloads)
+        with bar(call.output, "export") as show:
+            result = write_export(
+                kit, folder, session, include_payloads=not no_payloads, on_file=_counting(show)
+            )
     if call.output.as_json:
         call.output.data(
             {
@@ -62,6 +69,12 @@ def command(call: Call, folder: str, session: str | None, no_payloads: bool, imp
         call.output.note("Nothing was ever signed: run `holdfast audit anchor` first, and export again.")
     if not no_payloads:
         call.output.note("It holds payloads, which may be personal data. Hand it on accordingly.")
+
+
+def _counting(show: Show) -> Callable[[str], None]:
+    """Answer what shows how many files there are by now; nobody knows how many there will be."""
+    numbers = count(1)
+    return lambda name: show(next(numbers), 0, name)
 
 
 def _write_import(call: Call, folder: str, import_id: str, *, is_whole: bool) -> None:

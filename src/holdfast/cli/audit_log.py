@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections import deque
-from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +11,14 @@ import click
 from holdfast.cli.audit_opening import looking
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.listing import time_text
+from holdfast.cli.moments import read_moment
 from holdfast.cli.opening import entry_of, tell
-from holdfast.cli.output import Output, counted
+from holdfast.cli.output import Output, counted, json_line
 from holdfast.domain.audit_type import AuditType
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from holdfast.application.audit.audit_log import AuditLog
     from holdfast.application.audit.audit_query import AuditQuery
     from holdfast.domain.audit_entry import AuditEntry
@@ -27,24 +27,6 @@ if TYPE_CHECKING:
 _DEFAULT_LIMIT = 100
 #: A hash in hex; it is shown in part.
 _HASH_CHARS = 64
-_AGO = re.compile(r"([0-9]{1,6})([smhdw])")
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-
-
-def read_moment(context: click.Context, option: click.Parameter, value: str | None) -> datetime | None:
-    """Read a time in ISO 8601, in UTC where it names no zone, or so long ago: `90m`, `7d`."""
-    if value is None:
-        return None
-    ago = _AGO.fullmatch(value)
-    try:
-        if ago:
-            return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-        moment = datetime.fromisoformat(value)
-    except (ValueError, OverflowError):
-        raise click.BadParameter(
-            f"{value!r} is no time; write 2026-01-31, 2026-01-31T12:00 or 7d", context, option
-        ) from None
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 @click.command("log", cls=StoreCommand)
@@ -147,8 +129,3 @@ def fields_of(entry: AuditEntry) -> dict[str, Any]:
     from holdfast.application.audit.audit_report import entry_fields
 
     return entry_fields(entry)
-
-
-def json_line(value: Any) -> str:
-    """Write a value as one line of JSON in ASCII, in which nothing is obeyed by a terminal."""
-    return json.dumps(value).replace("\x7f", "\\u007f")

@@ -38,9 +38,9 @@ def log_over(kit: Kit) -> AuditLog:
 
 
 @contextmanager
-def keeping(call: Call) -> Iterator[AuditLog]:
+def keeping(call: Call, *, reason: str | None = None) -> Iterator[AuditLog]:
     """Open a store for changing it, with its log."""
-    with writing(call) as service:
+    with writing(call, reason=reason) as service:
         yield service.audit
 
 

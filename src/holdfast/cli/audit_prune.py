@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from holdfast.cli.asking import confirm
+from holdfast.cli.changing import Change, changes
 from holdfast.cli.group import Call, StoreCommand
-from holdfast.cli.opening import writing
+from holdfast.cli.opening import told_why, writing
 from holdfast.cli.output import counted
 
 if TYPE_CHECKING:
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     required=True,
     help="Remove payloads of entries older than N days; audit_retain_days at least.",
 )
-@click.option("--dry-run", is_flag=True, help="Show what would go, and change nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-def command(call: Call, older_than_days: int, dry_run: bool, yes: bool) -> None:
+@changes()
+def command(call: Call, older_than_days: int, change: Change) -> None:
     """Remove old payloads; entries and proofs stay.
 
     Entries are never removed: they hold references only, and every proof
@@ -38,11 +37,12 @@ def command(call: Call, older_than_days: int, dry_run: bool, yes: bool) -> None:
     """
     with writing(call) as service:
         plan = service.audit.prune_payloads(older_than_days, dry_run=True)
-        if dry_run or not plan.payloads:
+        if change.dry_run or not plan.payloads:
             _print(call, plan)
             return
-        confirm(call.output, f"Remove {counted(plan.payloads, 'payload')} for good?", yes=yes)
-        _print(call, service.audit.prune_payloads(older_than_days))
+        change.confirm(call.output, f"Remove {counted(plan.payloads, 'payload')} for good?")
+        with told_why(service, change.reason):
+            _print(call, service.audit.prune_payloads(older_than_days))
 
 
 def _print(call: Call, done: PrunedPayloads) -> None:

@@ -9,6 +9,7 @@ import click
 
 from holdfast.cli.audit_files import read_text, write_file
 from holdfast.cli.audit_opening import keeping, looking
+from holdfast.cli.changing import Change, changes
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.opening import entry_of, tell
 from holdfast.cli.output import Output, counted, safe
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 @click.command("register", cls=StoreCommand)
 @click.option("--set", "said_in", metavar="FILE", help="Keep what this JSON file says about the processing.")
 @click.option("--html", "page", metavar="FILE", help="Write a page to print there.")
-def command(call: Call, said_in: str | None, page: str | None) -> None:
+@changes()
+def command(call: Call, said_in: str | None, page: str | None, change: Change) -> None:
     """Tell what is processed, why and for how long (GDPR, Art. 30).
 
     Purposes, categories and recipients are said once with --set; time limits
@@ -32,7 +34,7 @@ def command(call: Call, said_in: str | None, page: str | None) -> None:
       holdfast audit register --set processing.json --html register.html
     """
     if said_in is not None:
-        _keep(call, said_in)
+        _keep(call, said_in, change)
     register = _register(call)
     if page is not None:
         from holdfast.application.audit.processing_register import render_register
@@ -45,13 +47,16 @@ def command(call: Call, said_in: str | None, page: str | None) -> None:
         _print(call.output, register)
 
 
-def _keep(call: Call, path: str) -> None:
-    """Put what the owner says into the store."""
+def _keep(call: Call, path: str, change: Change) -> None:
+    """Put what the owner says into the store; a dry run reads it, and keeps nothing."""
     try:
         said = json.loads(read_text(path))
     except ValueError:
         raise click.UsageError(f"{path} is not JSON") from None
-    with keeping(call) as log:
+    if change.dry_run:
+        call.output.note(f"{safe(path)} can be read. Nothing was changed; below is what holds now.")
+        return
+    with keeping(call, reason=change.reason) as log:
         log.set_register(said)
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +11,7 @@ from holdfast.cli.audit_files import write_file
 from holdfast.cli.audit_opening import looking
 from holdfast.cli.audit_trust import LEVELS, Known, level_of, read_keys
 from holdfast.cli.audit_verdict import leave_of, print_report
+from holdfast.cli.bars import bar
 from holdfast.cli.exits import Exit
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.opening import entry_of, tell
@@ -101,7 +99,7 @@ def _verify_store(call: Call, known: Known, required: Level, *, payloads: bool) 
     with looking(call) as (kit, log):
         pins = known.read_pins(log.keeper.known_origin())
         trust = log.trust(known.keys, pins, known.witnesses, known.quorum)
-        with progress(call.output) as show:
+        with bar(call.output, "verify") as show:
             report = log.verify(trust, payloads=payloads, on_progress=show)
         facts: dict[str, int | str] = {
             "level": report.level.label,
@@ -136,7 +134,7 @@ def _verify_export(call: Call, folder: str, known: Known, required: Level) -> Lo
     source = ExportSource(folder)
     check = bootstrap.signature_check() if known.keys or known.witnesses else _nobody
     trust = Trust(check, known.keys, known.read_pins(_origin(source)), known.witnesses, known.quorum)
-    with progress(call.output) as show:
+    with bar(call.output, "verify") as show:
         report = source.verify(trust, on_progress=show)
     remark = "" if known.keys else "not checked: give --key with a key that did not come with the export"
     print_report(call.output, folder, report, required, remark)
@@ -166,18 +164,3 @@ def _origin(source: ExportSource) -> str:
         return parse_head(parse_note(source.checkpoint()).text).origin
     except CheckpointError:
         return ""
-
-
-@contextmanager
-def progress(output: Output) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar on a terminal."""
-    if output.quiet or output.as_json or not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    with click.progressbar(length=1, label="verify", file=sys.stderr) as bar:
-
-        def show(done: int, total: int) -> None:
-            bar.length = max(total, 1)
-            bar.update(max(done - bar.pos, 0))
-
-        yield show

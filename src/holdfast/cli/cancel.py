@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli.asking import confirm
+from holdfast.cli.changing import Change, changes
 from holdfast.cli.exits import Exit
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.output import safe
-from holdfast.cli.run_requests import Wish, ask, asked, check_open, timeout_option
+from holdfast.cli.run_requests import Wish, ask, asked, check_open, tell_asking, timeout_option
 
 
 @click.command("cancel", cls=StoreCommand)
 @click.argument("workflow_id", metavar="ID")
-@click.option("--reason", metavar="TEXT", help="Why; it stays in the trail, so name nobody.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
 @timeout_option
-def command(call: Call, workflow_id: str, reason: str | None, yes: bool, timeout_seconds: float) -> None:
+@changes()
+def command(call: Call, workflow_id: str, timeout_seconds: float, change: Change) -> None:
     """End a running workflow for good.
 
     What was committed stays, nothing else begins, and it cannot be resumed. A
@@ -28,8 +27,11 @@ def command(call: Call, workflow_id: str, reason: str | None, yes: bool, timeout
       holdfast cancel WF-2026-001 --reason "the question was withdrawn" --yes
     """
     runner = check_open(call, workflow_id)
-    confirm(call.output, f"Cancel {workflow_id} for good?", yes=yes)
-    wish = Wish(workflow_id, "cancel", reason=reason)
+    if change.dry_run:
+        tell_asking(call, workflow_id, "cancel", runner)
+        return
+    change.confirm(call.output, f"Cancel {workflow_id} for good?")
+    wish = Wish(workflow_id, "cancel", reason=change.reason)
     if runner is None:
         with asked(call, wish) as (_, request):
             pass

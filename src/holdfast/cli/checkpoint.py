@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import click
 
+from holdfast.cli.changing import Change, changes
 from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.opening import reading
 from holdfast.cli.output import safe
-from holdfast.cli.run_requests import Wish, ask, check_running, newest_sequence, timeout_option
+from holdfast.cli.run_requests import Wish, ask, check_running, newest_sequence, tell_asking, timeout_option
 
 
 @click.command("checkpoint", cls=StoreCommand)
 @click.argument("workflow_id", metavar="ID")
-@click.option("--reason", metavar="TEXT", help="Why; it stays in the trail, so name nobody.")
 @timeout_option
-def command(call: Call, workflow_id: str, reason: str | None, timeout_seconds: float) -> None:
+@changes()
+def command(call: Call, workflow_id: str, timeout_seconds: float, change: Change) -> None:
     """Ask a running workflow for a checkpoint.
 
     Waits until it is made. Ends with 31 if nobody runs the workflow, with 8 if
@@ -26,10 +27,13 @@ def command(call: Call, workflow_id: str, reason: str | None, timeout_seconds: f
     Example:
       holdfast checkpoint WF-2026-001 --reason "before the network goes down"
     """
-    check_running(call, workflow_id)
+    runner = check_running(call, workflow_id)
+    if change.dry_run:
+        tell_asking(call, workflow_id, "checkpoint", runner)
+        return
     with reading(call) as kit:
         before = newest_sequence(kit, workflow_id)
-    request = ask(call, Wish(workflow_id, "checkpoint", reason=reason), timeout_seconds)
+    request = ask(call, Wish(workflow_id, "checkpoint", reason=change.reason), timeout_seconds)
     with reading(call) as kit:
         newest = newest_sequence(kit, workflow_id)
     if newest == before:

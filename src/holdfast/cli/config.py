@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from holdfast.cli.group import Commands
 
 CONFIG_COMMANDS: Mapping[str, tuple[str, str]] = {
+    "path": ("config_path", "Tell which files settings are read from."),
+    "set": ("config_set", "Change one setting in a file, and nothing else."),
     "show": ("config_show", "Show every setting as it holds here."),
 }
 
@@ -16,7 +18,7 @@ command = Commands(
     help="""Show the settings, and where each comes from.
 
     A flag wins over HOLDFAST_*, that over holdfast.toml in the working
-    folder, that over the default.
+    folder, that over your own file, that over the default.
 
     \b
     Example:

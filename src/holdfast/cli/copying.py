@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from holdfast.cli import bars
+from holdfast.cli.changing import Change, changes
 from holdfast.cli.exits import Exit, exit_of
 from holdfast.cli.group import Call, StoreCommand
-from holdfast.cli.opening import entry_of, find_workflow, reading
+from holdfast.cli.opening import entry_of, find_workflow, reading, writing
 from holdfast.cli.output import Output, counted, safe, size_text
 from holdfast.domain.errors import CheckpointError, StoreNotFoundError
 
@@ -45,8 +47,8 @@ class _TwoStoresCommand(StoreCommand):
 @click.argument("source", metavar="SRC")
 @click.argument("target", metavar="DST")
 @click.argument("workflows", metavar="[WORKFLOW]...", nargs=-1)
-@click.option("--dry-run", is_flag=True, help="Show what would be copied, and change nothing.")
-def command(call: Call, source: str, target: str, workflows: tuple[str, ...], dry_run: bool) -> None:
+@changes()
+def command(call: Call, source: str, target: str, workflows: tuple[str, ...], change: Change) -> None:
     """Copy workflows from one store to another.
 
     SRC and DST are folders or URLs; DST is made if it is not there. Of each
@@ -66,14 +68,28 @@ def command(call: Call, source: str, target: str, workflows: tuple[str, ...], dr
         raise click.UsageError("SRC and DST are the same store")
     if target.startswith("memory:"):
         raise click.UsageError("a store in memory is gone when the command ends")
-    with reading(Call(source, call.output)) as kit:
+    with reading(replace(call, store=source)) as kit, told_why(replace(call, store=target), change):
         chosen = list(dict.fromkeys(find_workflow(kit, name) for name in workflows))
         chosen = chosen or sorted(kit.store.workflows())
-        with _opened(target, dry_run=dry_run) as store:
-            result = _copy(call.output, kit, store, chosen, dry_run=dry_run, with_trail=not workflows)
+        with _opened(target, dry_run=change.dry_run) as store:
+            result = _copy(call.output, kit, store, chosen, dry_run=change.dry_run, with_trail=not workflows)
             # A target that is not there yet was stood in for by one in memory.
             places = (kit.store.url, _place(target) if store.url == "memory:" else store.url)
-    _finish(call.output, places, result)
+    finish(call.output, places, result)
+
+
+@contextmanager
+def told_why(call: Call, change: Change) -> Iterator[None]:
+    """Tell in the trail of the target why something comes, under one id with what it tells of each."""
+    if change.dry_run or change.reason is None:
+        yield
+        return
+    from holdfast.application.trailing import correlate, correlation
+
+    with correlate(correlation() or f"cli-{token_hex(8)}"):
+        with writing(call, create=True, reason=change.reason):
+            pass
+        yield
 
 
 def _place(url: str) -> str:
@@ -104,7 +120,7 @@ def _copy(
     from holdfast.application.transport.copying import Copier
 
     tell = partial(entry_of, kit) if kit.audit else None
-    with _bar(output, workflow_ids) as show:
+    with bar(output, workflow_ids) as show:
         copier = Copier(kit.store, target, kit.packer, kit.formats, show, kit.vault, tell)
         if dry_run:
             return copier.plan(workflow_ids, with_trail=with_trail)
@@ -116,28 +132,21 @@ def _copy(
 
 
 @contextmanager
-def _bar(output: Output, workflow_ids: list[str]) -> Iterator[Callable[[str, int, int], None]]:
+def bar(
+    output: Output, workflow_ids: list[str], label: str = "copy"
+) -> Iterator[Callable[[str, int, int], None]]:
     """Show one bar for everything, on a terminal."""
-    if output.quiet or output.as_json or not sys.stderr.isatty():
-        yield lambda workflow_id, done, total: None
-        return
     before = {workflow_id: number * _STEPS for number, workflow_id in enumerate(workflow_ids)}
-    length = len(workflow_ids) * _STEPS
-    with click.progressbar(length=length, label="copy", item_show_func=_shown, file=sys.stderr) as bar:
+    with bars.bar(output, label) as show:
 
-        def show(workflow_id: str, done: int, total: int) -> None:
+        def told(workflow_id: str, done: int, total: int) -> None:
             reached = before[workflow_id] + _STEPS * min(done, total) // max(total, 1)
-            bar.update(max(reached - bar.pos, 0), workflow_id)
+            show(reached, len(workflow_ids) * _STEPS, workflow_id)
 
-        yield show
-        bar.update(length - bar.pos)
-
-
-def _shown(workflow_id: str | None) -> str:
-    return safe(workflow_id or "")
+        yield told
 
 
-def _finish(output: Output, places: tuple[str, str], result: CopyResult) -> None:
+def finish(output: Output, places: tuple[str, str], result: CopyResult) -> None:
     """Print the result; end with why it failed if nothing went right, else with 3 if something failed."""
     from holdfast.application.transport.copying import Outcome
 
@@ -145,16 +154,17 @@ def _finish(output: Output, places: tuple[str, str], result: CopyResult) -> None
     if len(errors) == len(result.workflows) == 1:
         raise errors[0]
     if output.as_json:
-        output.data(_fields(places, result))
+        output.data(result_fields(places, result))
     else:
-        _print(output, result)
+        print_result(output, result)
     if errors:
         leaves = {exit_of(error.code) for error in errors}
         is_all = len(errors) == len(result.workflows) and len(leaves) == 1
         raise click.exceptions.Exit(leaves.pop() if is_all else Exit.PARTIAL)
 
 
-def _print(output: Output, result: CopyResult) -> None:
+def print_result(output: Output, result: CopyResult) -> None:
+    """Print a result for people."""
     _print_people(output, result.people, dry_run=result.dry_run)
     if not result.workflows:
         output.note("Nothing to copy: the source is empty.")
@@ -194,7 +204,8 @@ def _row(one: WorkflowCopy, *, dry_run: bool) -> tuple[str, ...]:
     )
 
 
-def _fields(places: tuple[str, str], result: CopyResult) -> dict[str, Any]:
+def result_fields(places: tuple[str, str], result: CopyResult) -> dict[str, Any]:
+    """Write a result for programs; the places are source and target."""
     return {
         "source": places[0],
         "target": places[1],

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from shlex import quote
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -70,9 +71,16 @@ def command(call: Call) -> None:
         if call.output.as_json:
             call.output.data({"workflow_id": workflow_id, "store": call.store, **summary})
         elif call.store:
-            call.output.line(f"\nLook around:  holdfast list {workflow_id} --store {safe(call.store)}")
+            _tell_where(call.output, workflow_id, call.store)
     if not (summary["valid"] and summary["done"]):
         raise click.exceptions.Exit(Exit.CORRUPT)
+
+
+def _tell_where(output: Output, workflow_id: str, store: str) -> None:
+    """Say how to look at what is left."""
+    output.line(output.bold("\nLook around:\n"))
+    output.line(f"  {'the dashboard':<18}holdfast serve --store {safe(quote(store))}")
+    output.line(f"  {'a listing':<18}holdfast list {workflow_id} --store {safe(quote(store))}")
 
 
 @contextmanager

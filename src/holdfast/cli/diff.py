@@ -10,11 +10,13 @@ import click
 
 from holdfast.cli.exits import Exit
 from holdfast.cli.group import Call, StoreCommand
+from holdfast.cli.moments import read_point
 from holdfast.cli.opening import reading
 from holdfast.cli.output import Output, counted, safe
 from holdfast.cli.pointer import parse_pointer, step_into
 from holdfast.cli.points import app_for, app_option, find_point, point_notes, tell_points, travel_in
-from holdfast.cli.values import as_json_tree, same, short_json
+from holdfast.cli.trees import Branch
+from holdfast.cli.values import NOTHING, as_json_tree, same, short_json
 from holdfast.domain.audit_type import AuditType
 
 if TYPE_CHECKING:
@@ -24,25 +26,32 @@ if TYPE_CHECKING:
 
 _VALUE_WIDTH = 48
 _KINDS = ("added", "removed", "changed")
-_NOTHING = object()
 
 
 @click.command("diff", cls=StoreCommand)
-@click.argument("a", metavar="A")
-@click.argument("b", metavar="[B]", required=False)
+@click.argument("a", metavar="A", callback=read_point)
+@click.argument("b", metavar="[B]", required=False, callback=read_point)
 @click.option(
     "--format",
     "layout",
-    type=click.Choice(["text", "json", "stat"]),
+    type=click.Choice(["text", "tree", "stat", "patch", "json"]),
     default="text",
     show_default=True,
-    help="How to show the changes.",
+    help="How to show the changes; patch is JSON Patch (RFC 6902).",
 )
 @click.option("--path", metavar="POINTER", default="", help="Only what changed there: --path /messages.")
+@click.option("--ignore", metavar="POINTER", multiple=True, help="Not what changed there; may be repeated.")
 @click.option("--exit-code", is_flag=True, help="End with 5 if there are differences.")
 @app_option
 def command(
-    call: Call, a: str, b: str | None, layout: str, path: str, exit_code: bool, app: str | None
+    call: Call,
+    a: str,
+    b: str | None,
+    layout: str,
+    path: str,
+    ignore: tuple[str, ...],
+    exit_code: bool,
+    app: str | None,
 ) -> None:
     """Show what changed between two checkpoints.
 
@@ -55,23 +64,60 @@ def command(
       holdfast diff WF-2026-001@7 WF-2026-001@9 --format stat
     """
     pointer = parse_pointer(path)
+    passed_over = [parse_pointer(one) for one in ignore]
     with reading(call, app=app_for(app, a, b)) as kit:
         old, new = _pair(kit, a, b)
-        before = old.tree if old else {}
-        ops = changes_at(kit, before, new.tree, pointer)
+        before, after = (without(point.tree if point else {}, passed_over) for point in (old, new))
+        ops = changes_at(kit, before, after, pointer)
         compared = [point for point in (old, new) if point]
         tell_points(call, kit, AuditType.STATE_READ, compared)
     for note in (note for point in compared for note in point_notes(point)):
         call.output.note(f"note: {safe(note)}")
-    names = (str(old) if old else "(nothing)", str(new))
-    if call.output.as_json or layout == "json":
-        call.output.data({"from": str(old) if old else None, "to": str(new), "operations": as_json_tree(ops)})
-    elif layout == "stat":
-        _print_stat(call.output, names, ops, before)
-    else:
-        _print_text(call.output, names, ops, before)
+    _print(call.output, layout, (str(old) if old else None, str(new)), ops, before)
     if exit_code and ops:
         raise click.exceptions.Exit(Exit.DIFFERENT)
+
+
+def _print(
+    output: Output, layout: str, names: tuple[str | None, str], ops: Sequence[Operation], before: Any
+) -> None:
+    """Print the changes as they are asked for."""
+    if layout == "patch":
+        from holdfast.cli.json_patch import json_patch
+
+        output.data(json_patch(with_old_values(ops, before)))
+    elif output.as_json or layout == "json":
+        output.data({"from": names[0], "to": names[1], "operations": as_json_tree(ops)})
+    elif layout == "stat":
+        _print_stat(output, names, ops, before)
+    elif layout == "tree":
+        _print_tree(output, names, ops, before)
+    else:
+        _print_text(output, names, ops, before)
+
+
+def without(tree: Any, pointers: Sequence[Sequence[str]]) -> Any:
+    """Answer a tree without what some pointers lead to; the tree itself stays as it is."""
+    for pointer in pointers:
+        if not pointer:
+            raise click.UsageError("--ignore of the whole state leaves nothing to compare")
+        tree = _cut(tree, pointer)
+    return tree
+
+
+def _cut(tree: Any, pointer: Sequence[str]) -> Any:
+    """Copy the way to a place, and leave that out; an item of a list becomes nothing, so that others stay."""
+    key, *rest = pointer
+    try:
+        inner = step_into(tree, key)
+    except KeyError:
+        return tree
+    if isinstance(tree, list):
+        place = int(key)
+        return [*tree[:place], _cut(inner, rest) if rest else None, *tree[place + 1 :]]
+    if rest:
+        return {**tree, key: _cut(inner, rest)}
+    return {name: value for name, value in tree.items() if name != key}
 
 
 def _pair(kit: Kit, a: str, b: str | None) -> tuple[Point | None, Point]:
@@ -96,9 +142,9 @@ def changes_at(kit: Kit, before: Any, after: Any, pointer: Sequence[str]) -> lis
 
     old, steps = _part(before, pointer)
     new, new_steps = _part(after, pointer)
-    if new is _NOTHING:
-        return [] if old is _NOTHING else [delta.delete(steps)]
-    if old is _NOTHING:
+    if new is NOTHING:
+        return [] if old is NOTHING else [delta.delete(steps)]
+    if old is NOTHING:
         return [delta.set_value(new_steps, new)]
     # Compared under one key, because what a pointer leads to need not be an object.
     ops = changes(from_plain({"at": old}, kit.packer), from_plain({"at": new}, kit.packer), kit.packer)
@@ -113,13 +159,32 @@ def _part(tree: Any, pointer: Sequence[str]) -> tuple[Any, list[str | int]]:
         try:
             tree = step_into(tree, key)
         except KeyError:
-            return _NOTHING, [*steps, *pointer[len(steps) :]]
+            return NOTHING, [*steps, *pointer[len(steps) :]]
     return tree, steps
 
 
-def _print_stat(output: Output, names: tuple[str, str], ops: Sequence[Operation], before: Any) -> None:
+def _print_tree(output: Output, names: tuple[str | None, str], ops: Sequence[Operation], before: Any) -> None:
+    """Print the changes below the places of the state that they belong to."""
+    shown = list(with_old_values(ops, before))
+    output.line(_heading(output, names, len(shown)))
+    root = Branch("state")
+    places: dict[tuple[str | int, ...], Branch] = {(): root}
+    for op, old in shown:
+        owner = tuple(op["path"][:-1])
+        for depth in range(len(owner)):
+            if owner[: depth + 1] not in places:
+                places[owner[: depth + 1]] = Branch(str(owner[depth]))
+                places[owner[:depth]].below.append(places[owner[: depth + 1]])
+        # Only the last step: the others stand above it.
+        short = {**op, "path": op["path"][len(owner) :]}
+        places[owner].below.extend(Branch(click.unstyle(line)) for line in _op_lines(output, short, old))
+    if shown:
+        output.tree(root)
+
+
+def _print_stat(output: Output, names: tuple[str | None, str], ops: Sequence[Operation], before: Any) -> None:
     """Count what came, went and changed in each field."""
-    shown = list(_with_old_values(ops, before))
+    shown = list(with_old_values(ops, before))
     output.line(_heading(output, names, len(shown)))
     rows: dict[str, Counter[str]] = {}
     for op, old in shown:
@@ -130,14 +195,14 @@ def _print_stat(output: Output, names: tuple[str, str], ops: Sequence[Operation]
         output.table(("FIELD", *(kind.upper() for kind in _KINDS)), cells, right=" rrr")
 
 
-def _print_text(output: Output, names: tuple[str, str], ops: Sequence[Operation], before: Any) -> None:
-    shown = list(_with_old_values(ops, before))
+def _print_text(output: Output, names: tuple[str | None, str], ops: Sequence[Operation], before: Any) -> None:
+    shown = list(with_old_values(ops, before))
     output.line(_heading(output, names, len(shown)))
     for op, old in shown:
         output.lines(_op_lines(output, op, old))
 
 
-def _with_old_values(ops: Sequence[Operation], before: Any) -> Iterator[tuple[Operation, Any]]:
+def with_old_values(ops: Sequence[Operation], before: Any) -> Iterator[tuple[Operation, Any]]:
     """Yield each operation with what it found at its path, which earlier operations may have changed."""
     from holdfast.domain import delta
 
@@ -169,8 +234,8 @@ def _finer(op: Operation, old: Any) -> Iterator[tuple[Operation, Any]]:
         if key not in new:
             yield delta.delete((*path, key)), value
     for key, value in new.items():
-        was = old.get(key, _NOTHING)
-        if was is _NOTHING or not same(was, value):
+        was = old.get(key, NOTHING)
+        if was is NOTHING or not same(was, value):
             yield from _finer(delta.set_value((*path, key), value), was)
 
 
@@ -178,8 +243,8 @@ def _is_object(value: Any) -> TypeGuard[dict[str, Any]]:
     return isinstance(value, dict) and "$hf" not in value
 
 
-def _heading(output: Output, names: tuple[str, str], count: int) -> str:
-    return output.bold(f"{safe(names[0])} -> {safe(names[1])}: {counted(count, 'change')}")
+def _heading(output: Output, names: tuple[str | None, str], count: int) -> str:
+    return output.bold(f"{safe(names[0] or '(nothing)')} -> {safe(names[1])}: {counted(count, 'change')}")
 
 
 def _counts(op: Operation, old: Any) -> dict[str, int]:
@@ -187,7 +252,7 @@ def _counts(op: Operation, old: Any) -> dict[str, int]:
         return {"added": len(op["insert"]), "removed": op["remove"]}
     if op["op"] == "delete":
         return {"removed": 1}
-    return {"added" if old is _NOTHING else "changed": 1}
+    return {"added" if old is NOTHING else "changed": 1}
 
 
 def _op_lines(output: Output, op: Operation, old: Any) -> list[str]:
@@ -201,7 +266,7 @@ def _op_lines(output: Output, op: Operation, old: Any) -> list[str]:
         return [output.paint(f"- {where} was {_shown(old)}", "removed")]
     if op["op"] == "splice":
         return _splice_lines(output, op, old, where)
-    if old is _NOTHING:
+    if old is NOTHING:
         return [output.paint(f"+ {where} = {_shown(op['value'])}", "added")]
     return [f"~ {where} = {_shown(op['value'])}, was {_shown(old)}"]
 
@@ -220,9 +285,9 @@ def _at(tree: Any, path: Sequence[str | int]) -> Any:
         try:
             tree = tree[step]
         except (KeyError, IndexError, TypeError):
-            return _NOTHING
+            return NOTHING
     return tree
 
 
 def _shown(value: Any) -> str:
-    return "nothing" if value is _NOTHING else safe(short_json(value, _VALUE_WIDTH))
+    return "nothing" if value is NOTHING else safe(short_json(value, _VALUE_WIDTH))

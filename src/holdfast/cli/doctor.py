@@ -15,9 +15,12 @@ import click
 
 from holdfast.cli import machine
 from holdfast.cli.audit_doctor import trail_checks
+from holdfast.cli.bars import watched
+from holdfast.cli.changing import Change, changes
 from holdfast.cli.exits import Exit
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.machine import FAIL, INFO, OK, WARN, Check
+from holdfast.cli.mending import mended
 from holdfast.cli.opening import reading
 from holdfast.cli.output import Output, counted, safe, size_text
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointError
@@ -30,32 +33,48 @@ _MEANINGS = {OK: "good", WARN: "warn", FAIL: "bad"}
 _FINDINGS_SHOWN_MAX = 20
 _NAME_WIDTH = 13
 _TEXT_WIDTH = 58
+_SILENT = Output(quiet=True)
 
 
 @click.command("doctor", cls=StoreCommand)
-def command(call: Call) -> None:
+@click.option("--fix", "is_fixed", is_flag=True, help="Mend what is safe to mend, and examine it again.")
+@changes()
+def command(call: Call, is_fixed: bool, change: Change) -> None:
     """Examine the store, its disk and this installation.
 
-    Changes nothing. Ends with 20 if a check fails; a warning is no failure.
+    Changes nothing without --fix. That takes the rights of group and others
+    away, and settles what a process left that ended without closing the store;
+    nothing that is stored changes. Ends with 20 if a check fails; a warning is
+    no failure.
 
     \b
     Example:
       holdfast doctor --store .holdfast
     """
-    url = call.store or ""
-    try:
-        with reading(call) as kit:
-            url = kit.store.url
-            checks = [*store_checks(kit), *trail_checks(kit), *place_checks(kit)]
-    except CheckpointCorruptError as error:
-        checks = [Check("store", FAIL, f"{error.message}: {error.place}", error.hint)]
-    checks.extend(installation_checks())
-    _print(call.output, url, checks)
+    url, checks = _examined(call)
+    fixed: list[str] = []
+    if is_fixed:
+        fixed = mended(call, url, checks, change)
+        if fixed and not change.dry_run:
+            url, checks = _examined(call)
+    _print(call.output, url, checks, fixed, is_dry=change.dry_run)
     if any(check.status == FAIL for check in checks):
         raise click.exceptions.Exit(Exit.CORRUPT)
 
 
-def store_checks(kit: Kit) -> Iterator[Check]:
+def _examined(call: Call) -> tuple[str, list[Check]]:
+    """Look at everything; answer where the store is, and what was found."""
+    url = call.store or ""
+    try:
+        with reading(call) as kit:
+            url = kit.store.url
+            checks = [*store_checks(kit, call.output), *trail_checks(kit), *place_checks(kit)]
+    except CheckpointCorruptError as error:
+        checks = [Check("store", FAIL, f"{error.message}: {error.place}", error.hint)]
+    return url, [*checks, *installation_checks()]
+
+
+def store_checks(kit: Kit, output: Output = _SILENT) -> Iterator[Check]:
     """Look at what the store holds and what it finds about itself."""
     stats = kit.store.stats()
     workflows = sorted(kit.store.workflows())
@@ -67,17 +86,17 @@ def store_checks(kit: Kit) -> Iterator[Check]:
         yield Check("files", FAIL, f"and {len(findings) - _FINDINGS_SHOWN_MAX} findings more")
     if not findings:
         yield Check("files", OK, "what the store keeps about itself is whole")
-    yield from _history_checks(kit, workflows)
+    yield from _history_checks(kit, workflows, output)
     yield machine.clock(kit.clock.now(), _newest(kit, workflows))
 
 
-def _history_checks(kit: Kit, workflows: list[str]) -> Iterator[Check]:
+def _history_checks(kit: Kit, workflows: list[str], output: Output) -> Iterator[Check]:
     """Read every record and every event, each verified on top of the one before."""
     from holdfast.application.history import look, read_events, read_records
 
     checkpoints = 0
     damaged = []
-    for workflow_id in workflows:
+    for workflow_id in watched(output, workflows, "history", what=str):
         try:
             history = look(kit.store, workflow_id)
             checkpoints += sum(1 for _ in read_records(kit.store, history))
@@ -170,12 +189,15 @@ def installation_checks() -> Iterator[Check]:
     yield Check("versions", INFO, ", ".join(parts))
 
 
-def _print(output: Output, url: str, checks: list[Check]) -> None:
+def _print(output: Output, url: str, checks: list[Check], fixed: list[str], *, is_dry: bool) -> None:
     failed = sum(check.status == FAIL for check in checks)
     warned = sum(check.status == WARN for check in checks)
     if output.as_json:
-        output.data({"store": url, "healthy": not failed, "checks": [asdict(check) for check in checks]})
+        told = {"store": url, "healthy": not failed, "checks": [asdict(check) for check in checks]}
+        output.data({**told, "fixed": fixed, "dry_run": is_dry})
         return
+    for one in fixed:
+        output.line(f"{'would mend' if is_dry else 'mended'}  {safe(one)}")
     output.line(output.bold(f"Store {safe(url)}"))
     for check in checks:
         output.lines(_check_lines(output, check))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from holdfast.cli.asking import confirm
+from holdfast.cli.changing import Change, changes, tell_plan
 from holdfast.cli.group import Call, StoreCommand
-from holdfast.cli.opening import find_workflow, reading, writing
+from holdfast.cli.opening import find_workflow, looking, reading, writing
 from holdfast.cli.output import counted, safe, size_text
 
 if TYPE_CHECKING:
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 @click.command("erase", cls=StoreCommand)
 @click.option("--subject", metavar="NAME", help="Erase everything that is about this person.")
 @click.option("--workflow", metavar="WORKFLOW", help="Erase what this workflow recorded.")
-@click.option("--reason", metavar="TEXT", required=True, help="Why; it stays in the trail, so name nobody.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-def command(call: Call, subject: str | None, workflow: str | None, reason: str, yes: bool) -> None:
+@changes(needs_reason=True)
+def command(call: Call, subject: str | None, workflow: str | None, change: Change) -> None:
     """Erase a workflow's or a person's data for ever.
 
     In an encrypted store the key is destroyed, elsewhere the bytes go. The
@@ -36,13 +35,27 @@ def command(call: Call, subject: str | None, workflow: str | None, reason: str, 
     if workflow:
         with reading(call) as kit:
             find_workflow(kit, workflow)
-    confirm(call.output, f"Erase {workflow or subject} for ever?", yes=yes)
+    if change.dry_run:
+        _plan(call, subject, workflow)
+        return
+    change.confirm(call.output, f"Erase {workflow or subject} for ever?")
     with writing(call) as service:
         if workflow:
-            done = service.erasure.workflow(workflow, reason=reason)
+            done = service.erasure.workflow(workflow, reason=change.why)
         else:
-            done = service.erasure.subject(subject or "", reason=reason)
+            done = service.erasure.subject(subject or "", reason=change.why)
     _print(call, done)
+
+
+def _plan(call: Call, subject: str | None, workflow: str | None) -> None:
+    """Tell what would go, and refuse what a hold keeps, as the erasure itself does."""
+    with looking(call) as service:
+        alone, shared = [workflow or ""], list[str]()
+        if subject is not None:
+            alone, shared = service.subjects.divided(service.subjects.known(subject))
+        service.holds.check(workflow_id=workflow, subject=subject)
+    text = f"Would erase {counted(len(alone), 'workflow')}: {safe(', '.join(alone)) or '-'}"
+    tell_plan(call.output, text, workflows=alone, kept_workflows=shared)
 
 
 def _print(call: Call, done: ErasureResult) -> None:

@@ -2,47 +2,106 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from holdfast.cli.changing import Change, changes, tell_plan
 from holdfast.cli.group import Call, StoreCommand
+from holdfast.cli.moments import read_point
 from holdfast.cli.opening import reading, writing
 from holdfast.cli.output import safe
+from holdfast.cli.pointer import parse_pointer, put_at
 from holdfast.cli.points import app_for, app_option, find_point
+from holdfast.cli.run_inputs import read_value
 from holdfast.domain.errors import CheckpointConflictError
 from holdfast.domain.ids import check_workflow_id
+from holdfast.domain.state import WorkflowState
 
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
+    from holdfast.application.service import CheckpointService
+    from holdfast.domain.ids import CheckpointID
 
 
 @click.command("fork", cls=StoreCommand)
-@click.argument("point", metavar="POINT")
+@click.argument("point", metavar="POINT", callback=read_point)
 @click.argument("new", metavar="NEW")
+@click.option(
+    "--set",
+    "assignments",
+    metavar="POINTER=JSON",
+    multiple=True,
+    help="Change the state there: --set /context/tone=dry; may be repeated.",
+)
 @app_option
-def command(call: Call, point: str, new: str, app: str | None) -> None:
+@changes()
+def command(
+    call: Call, point: str, new: str, assignments: tuple[str, ...], app: str | None, change: Change
+) -> None:
     """Start a new workflow from any point of another.
 
     POINT is a checkpoint, or WF@event:41 or WF@time:2026-01-11T14:30:00Z: then
     the events after the checkpoint before it are replayed. NEW is the id of the
-    new workflow. The other workflow is left as it is.
+    new workflow. The other workflow is left as it is. With --set the changed
+    state is the second checkpoint of the new one.
 
     \b
     Example:
       holdfast fork WF-2026-001@event:41 WF-2026-001-b --json
     """
+    edits = _edits(assignments)
     program = app_for(app, point)
     # Looked for first: whoever mistyped it is told what may have been meant, and nothing was opened to write.
     with reading(call, app=program) as kit:
-        start = str(find_point(kit, point))
+        found = find_point(kit, point)
+        start = str(found)
         _check_free(kit, new)
-    with writing(call, app=program) as service:
-        forked = service.fork_workflow(start, new)
+        if edits:
+            # What does not fit is refused before there is a fork.
+            _edited(WorkflowState.from_fields(kit.registry.revive(found.tree)), new, edits)
+    places = {"set": [place for place, _ in edits]} if edits else {}
+    told = {"workflow_id": new, "forked_from": start, **places}
+    with_edits = f", with {safe(', '.join(place for place, _ in edits))} set" if edits else ""
+    if change.dry_run:
+        tell_plan(call.output, f"{safe(new)} would start from {safe(start)}{with_edits}", **told)
+        return
+    with writing(call, app=program, reason=change.reason, workflow_id=new) as service:
+        forked = _forked(service, start, new, edits)
     if call.output.as_json:
-        call.output.data({"id": str(forked), "workflow_id": new, "forked_from": start})
+        call.output.data({"id": str(forked), **told})
     else:
-        call.output.line(f"{safe(forked)} starts from {safe(start)}")
+        call.output.line(f"{safe(forked)} starts from {safe(start)}{with_edits}")
+
+
+def _edits(assignments: tuple[str, ...]) -> list[tuple[str, Any]]:
+    """Read what is to be set: a pointer, and a value as JSON where it is some, else as text."""
+    edits = []
+    for text in assignments:
+        place, equals, value = text.partition("=")
+        if not equals or not parse_pointer(place):
+            raise click.UsageError(f"--set {text}: write /place/in/the/state=value")
+        edits.append((place, read_value(value)))
+    return edits
+
+
+def _edited(state: WorkflowState, new: str, edits: list[tuple[str, Any]]) -> WorkflowState:
+    """Answer the state with what is to be set, as that of the new workflow."""
+    every = {item.name: getattr(state, item.name) for item in fields(state) if item.name != "extra"}
+    changed = {**every, **state.to_fields(), "workflow_id": new}
+    for place, value in edits:
+        put_at(changed, parse_pointer(place), value)
+    return WorkflowState.from_fields(changed)
+
+
+def _forked(service: CheckpointService, start: str, new: str, edits: list[tuple[str, Any]]) -> CheckpointID:
+    """Start the new workflow, and record the changed state in it."""
+    if not edits:
+        return service.fork_workflow(start, new)
+    changed = _edited(service.restore_checkpoint(start), new, edits)
+    service.fork_workflow(start, new)
+    return service.create_checkpoint(new, changed)
 
 
 def _check_free(kit: Kit, new: str) -> None:

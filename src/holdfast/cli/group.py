@@ -11,6 +11,8 @@ import click
 
 from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.output import Output
+from holdfast.cli.shared_options import META, command_options, root_options
+from holdfast.cli.surroundings import Surroundings
 
 HELP_WIDTH = 80
 
@@ -20,12 +22,15 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "audit": ("audit", "Look at the trail, verify it, sign it, hand it out."),
     "cancel": ("cancel", "End a running workflow for good."),
     "checkpoint": ("checkpoint", "Ask a running workflow for a checkpoint."),
+    "completion": ("completion", "Print what completes commands in your shell."),
     "config": ("config", "Show the settings, and where each comes from."),
     "copy": ("copying", "Copy workflows from one store to another."),
     "demo": ("demo", "Kill a team of agents twice and carry its work on."),
     "diff": ("diff", "Show what changed between two checkpoints."),
     "doctor": ("doctor", "Examine the store, its disk and this installation."),
     "erase": ("erase", "Erase a workflow's or a person's data for ever."),
+    "events": ("events", "Print the events of a workflow, and follow them."),
+    "export": ("export", "Write workflows into one file that can be taken along."),
     "fork": ("fork", "Start a new workflow from any point of another."),
     "hold": ("hold", "Keep something from being removed, whoever asks."),
     "import": ("importing", "Bring over what other systems kept."),
@@ -35,23 +40,27 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "mcp": ("mcp", "Serve checkpoints to an agent over MCP."),
     "migrate": ("migrate", "Bring states to the version of the program."),
     "pause": ("pause", "Let a running workflow stop after what is at work."),
-    "progress": ("progress", "Print the progress report of a workflow."),
     "prune": ("prune", "Remove checkpoints that need not be kept."),
     "quarantine": ("quarantine", "Look after what was found damaged and set aside."),
     "recover": ("recover", "Bring a workflow back after a crash."),
     "replay": ("replay", "Run the reducers again and compare with what is stored."),
+    "report": ("report", "Tell people how a workflow went: Markdown, HTML, JSON."),
     "resume": ("resume", "Go on with a workflow, or run a part of it again."),
     "run": ("run", "Run a workflow, and show how it goes on."),
+    "serve": ("serve", "Serve the HTTP API and the dashboard."),
     "session": ("session", "Pass work on from one session to the next."),
     "show": ("show", "Show one checkpoint: what it is, and its state."),
+    "stats": ("stats", "Count, forecast, and find what is slow or fails."),
     "subject": ("subject", "Say whom a workflow is about, and give people theirs."),
+    "token": ("token", "Make and revoke the tokens of the HTTP API."),
     "validate": ("validate", "Check that checkpoints are what was committed."),
     "version": ("version", "Tell the versions of Holdfast and what it uses."),
+    "watch": ("watch", "Follow workflows while they run."),
 }
 
-_META = "holdfast."
 #: No more names than these are compared to find out what a typing error meant.
 _NAMES_COMPARED_MAX = 10_000
+_EPILOG = "`holdfast --help` shows more options, which every command takes."
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,73 +70,59 @@ class Call:
     #: The store that a flag names; without one the configuration does.
     store: str | None = None
     output: Output = field(default_factory=Output)
+    surroundings: Surroundings = field(default_factory=Surroundings)
 
     @classmethod
     def of(cls, context: click.Context) -> Call:
         """Read the options given before and after the command; the later one wins."""
         given = {
-            name.removeprefix(_META): value for name, value in context.meta.items() if name.startswith(_META)
+            name.removeprefix(META): value for name, value in context.meta.items() if name.startswith(META)
         }
-        output = Output(given.get("json", False), given.get("quiet", False), given.get("color", "auto"))
-        return cls(given.get("store"), output)
+        layout = given.get("output", "table")
+        output = Output(
+            as_json=layout == "json",
+            quiet=given.get("quiet", False),
+            color=given.get("color", "auto"),
+            layout=layout,
+            columns=_column_names(given.get("columns", "")),
+            is_local_time=given.get("local_time", False),
+            no_input=given.get("no_input", False),
+        )
+        names = ("config", "profile", "verbose", "log_format", "request_id")
+        return cls(
+            given.get("store"), output, Surroundings(**{name: given[name] for name in names if name in given})
+        )
 
 
-def _remember(context: click.Context, option: click.Parameter, value: Any) -> None:
-    """Keep what was given; an option left out after the command does not undo the one before it."""
-    if value is not None and value is not False:
-        context.meta[f"{_META}{option.name}"] = value
-
-
-def _common_options() -> list[click.Parameter]:
-    """Make the options that may stand before and after a command."""
-    return [
-        click.Option(
-            ["--store"],
-            metavar="URL",
-            help="Folder or URL of the store. [env: HOLDFAST_STORE; default: .holdfast]",
-            callback=_remember,
-            expose_value=False,
-        ),
-        click.Option(
-            ["--json"], is_flag=True, help="Print JSON, errors too.", callback=_remember, expose_value=False
-        ),
-        click.Option(
-            ["--color"],
-            type=click.Choice(["auto", "always", "never"]),
-            help="When to use colour. [default: auto]",
-            callback=_remember,
-            expose_value=False,
-        ),
-        click.Option(
-            ["--quiet", "-q"],
-            is_flag=True,
-            help="Print data only, no remarks.",
-            callback=_remember,
-            expose_value=False,
-        ),
-    ]
+def _column_names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip().lower() for name in text.split(",") if name.strip())
 
 
 class StoreCommand(click.Command):
     """A command with the shared options after its own, whose function is given the `Call` first."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
-        super().__init__(*args, **settings)
-        self.params.extend(_common_options())
+        super().__init__(*args, **{"epilog": _EPILOG, **settings})
+        words = {word for option in self.params if isinstance(option, click.Option) for word in option.opts}
+        self.params.extend(command_options(words))
 
     def invoke(self, context: click.Context) -> Any:
         assert self.callback is not None
-        return context.invoke(self.callback, Call.of(context), **context.params)
+        call = Call.of(context)
+        with call.surroundings.entered(context.command_path):
+            return context.invoke(self.callback, call, **context.params)
 
 
 class Commands(click.Group):
     """A group that knows its commands by name and imports one only to run it."""
 
-    def __init__(self, *, table: Mapping[str, tuple[str, str]], **settings: Any) -> None:
+    def __init__(
+        self, *, table: Mapping[str, tuple[str, str]], is_root: bool = False, **settings: Any
+    ) -> None:
         context_settings = {"terminal_width": HELP_WIDTH, "help_option_names": ["-h", "--help"]}
         super().__init__(**settings, context_settings=context_settings, no_args_is_help=True)
         self.table = table
-        self.params[:0] = _common_options()
+        self.params[:0] = root_options() if is_root else command_options(set())
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         if not args and context.parent is not None:
@@ -178,6 +173,7 @@ def _print_version(context: click.Context, option: click.Parameter, value: bool)
 
 holdfast = Commands(
     table=COMMANDS,
+    is_root=True,
     name="holdfast",
     help="""Durable checkpoints for multi-agent workflows.
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import Any
 
 import click
 
+from holdfast.cli.bars import bar
+from holdfast.cli.changing import Change, changes
 from holdfast.cli.group import Call
 from holdfast.cli.opening import writing
-from holdfast.cli.output import Output, counted
+from holdfast.cli.output import counted
 from holdfast.cli.program_loading import load_class
 
 #: Opens the source, given the classes that channels may hold.
@@ -22,7 +23,7 @@ Source = Callable[[Sequence[type]], AbstractContextManager[Any]]
 def import_options(command: Any) -> Any:
     """Add the options that every import of LangGraph's has."""
     for option in (
-        click.option("--dry-run", is_flag=True, help="Count what would be brought over, and change nothing."),
+        changes(),
         click.option(
             "--type", "types", metavar="MODULE:CLASS", multiple=True, help="A class that channels hold."
         ),
@@ -35,7 +36,7 @@ def import_options(command: Any) -> Any:
 
 
 def bring_over(
-    call: Call, source: Source, threads: Sequence[str], types: Sequence[str], *, dry_run: bool
+    call: Call, source: Source, threads: Sequence[str], types: Sequence[str], change: Change
 ) -> None:
     """Carry an import out, and tell what was brought."""
     from holdfast.domain.plain import TypeRegistry
@@ -46,30 +47,19 @@ def bring_over(
     registry = TypeRegistry()
     for cls in classes:
         registry.register(cls)
-    with source(classes) as saver, _bar(call.output) as on_done:
-        if dry_run:
+    with source(classes) as saver, bar(call.output, "import") as show:
+
+        def on_done(count: int, done: int) -> None:
+            show(done, count)
+
+        if change.dry_run:
             brought = bring(saver, None, threads, on_done)
         else:
-            with writing(call, create=True, registry=registry) as service:
+            with writing(call, create=True, registry=registry, reason=change.reason) as service:
                 brought = bring(saver, HoldfastSaver(service), threads, on_done)
     if call.output.as_json:
-        call.output.data({**asdict(brought), "dry_run": dry_run})
+        call.output.data({**asdict(brought), "dry_run": change.dry_run})
         return
     what = f"{counted(brought.checkpoints, 'checkpoint')} of {counted(brought.threads, 'thread')}"
-    told = "would be brought over" if dry_run else "brought over, each read back and compared"
+    told = "would be brought over" if change.dry_run else "brought over, each read back and compared"
     call.output.note(f"{what}, {counted(brought.writes, 'pending write')}: {told}.")
-
-
-@contextmanager
-def _bar(output: Output) -> Iterator[Callable[[int, int], None]]:
-    """Show how far it is, on a terminal."""
-    if output.quiet or output.as_json or not sys.stderr.isatty():
-        yield lambda count, done: None
-        return
-    with click.progressbar(length=1, label="import", file=sys.stderr) as bar:
-
-        def show(count: int, done: int) -> None:
-            bar.length = count
-            bar.update(done - bar.pos)
-
-        yield show

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from holdfast.cli.changing import Change
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.import_langgraph import bring_over, import_options
 
@@ -11,7 +12,7 @@ from holdfast.cli.import_langgraph import bring_over, import_options
 @click.command("langgraph-postgres", cls=StoreCommand)
 @click.argument("url", metavar="URL")
 @import_options
-def command(call: Call, url: str, threads: tuple[str, ...], types: tuple[str, ...], dry_run: bool) -> None:
+def command(call: Call, url: str, threads: tuple[str, ...], types: tuple[str, ...], change: Change) -> None:
     """Bring over checkpoints of LangGraph's PostgresSaver.
 
     URL is that of the database, which is only read. A thread T becomes the
@@ -24,4 +25,4 @@ def command(call: Call, url: str, threads: tuple[str, ...], types: tuple[str, ..
     """
     from holdfast.integrations.langgraph_import import postgres_source
 
-    bring_over(call, lambda classes: postgres_source(url, classes), threads, types, dry_run=dry_run)
+    bring_over(call, lambda classes: postgres_source(url, classes), threads, types, change)

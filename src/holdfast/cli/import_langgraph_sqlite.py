@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from holdfast.cli.changing import Change
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.import_langgraph import bring_over, import_options
 
@@ -13,7 +14,7 @@ from holdfast.cli.import_langgraph import bring_over, import_options
 @click.command("langgraph-sqlite", cls=StoreCommand)
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @import_options
-def command(call: Call, file: Path, threads: tuple[str, ...], types: tuple[str, ...], dry_run: bool) -> None:
+def command(call: Call, file: Path, threads: tuple[str, ...], types: tuple[str, ...], change: Change) -> None:
     """Bring over checkpoints of LangGraph's SqliteSaver.
 
     FILE is only read. A thread T becomes the workflow langgraph/T; ids,
@@ -25,4 +26,4 @@ def command(call: Call, file: Path, threads: tuple[str, ...], types: tuple[str, 
     """
     from holdfast.integrations.langgraph_import import sqlite_source
 
-    bring_over(call, lambda classes: sqlite_source(file, classes), threads, types, dry_run=dry_run)
+    bring_over(call, lambda classes: sqlite_source(file, classes), threads, types, change)

@@ -1,4 +1,4 @@
-"""`holdfast import`: bring over what other systems kept."""
+"""`holdfast import`: take in archives, and bring over what other systems kept."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from holdfast.cli.group import Commands
 
 IMPORT_COMMANDS: Mapping[str, tuple[str, str]] = {
+    "archive": ("import_archive", "Take in what `holdfast export` wrote."),
     "langgraph-postgres": (
         "import_langgraph_postgres",
         "Bring over checkpoints of LangGraph's PostgresSaver.",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from holdfast.cli.group import Call, StoreCommand
+from holdfast.cli.list_paging import SORTS, Filters, Page, checkpoint_page, workflow_page
+from holdfast.cli.moments import read_moment
 from holdfast.cli.opening import find_workflow, reading
 from holdfast.cli.output import Output, counted, size_text
 
@@ -21,62 +22,85 @@ _DEFAULT_LIMIT = 100
 
 @click.command("list", cls=StoreCommand)
 @click.argument("workflow", required=False)
+@click.option("--status", metavar="S", help="Only active, completed, failed or recovering ones.")
+@click.option("--agent", metavar="NAME", help="Only those of this agent.")
+@click.option("--label", metavar="TEXT", help="Only those with this label.")
+@click.option("--session", metavar="S", help="Only those of this session.")
+@click.option("--since", metavar="TIME", callback=read_moment, help="Only later ones: 2026-01-31, or 7d.")
+@click.option("--until", metavar="TIME", callback=read_moment, help="Only earlier ones.")
+@click.option("--sort", type=click.Choice(SORTS), default=SORTS[0], show_default=True, help="Which first.")
+@click.option("--cursor", metavar="C", help="Go on after a page: the next_cursor that it told.")
+@click.option("--tree", is_flag=True, help="Show which workflow was forked from which.")
 @click.option(
     "--limit",
     metavar="N",
     type=click.IntRange(min=1),
     default=_DEFAULT_LIMIT,
     show_default=True,
-    help="Show at most so many, the newest first.",
+    help="Show at most so many.",
 )
-def command(call: Call, workflow: str | None, limit: int) -> None:
+def command(
+    call: Call,
+    workflow: str | None,
+    sort: str,
+    cursor: str | None,
+    tree: bool,
+    limit: int,
+    **filters: Any,
+) -> None:
     """List workflows, or the checkpoints of one.
+
+    A workflow is sought by what its newest checkpoint says.
 
     \b
     Example:
       holdfast list WF-2026-001 --limit 20
     """
+    wanted = Filters(**filters)
     with reading(call) as kit:
-        if workflow is None:
-            _list_workflows(call.output, kit, limit)
+        if workflow is not None:
+            find_workflow(kit, workflow)
+        if tree:
+            if cursor or wanted != Filters():
+                raise click.UsageError("--tree goes with WORKFLOW, --limit and nothing else")
+            _list_tree(call.output, kit, workflow, limit)
+        elif workflow is None:
+            _list_workflows(call.output, kit, workflow_page(kit.store, wanted, sort, cursor, limit))
         else:
-            _list_checkpoints(call.output, kit, find_workflow(kit, workflow), limit)
+            page = checkpoint_page(kit.store, workflow, wanted, sort, cursor, limit)
+            _list_checkpoints(call.output, kit, workflow, page)
 
 
-def _list_workflows(output: Output, kit: Kit, limit: int) -> None:
-    found = [(workflow_id, *_newest(kit, workflow_id)) for workflow_id in kit.store.workflows()]
-    found.sort(key=lambda one: (one[1].timestamp if one[1] else "", one[0]), reverse=True)
-    shown = found[:limit]
+def _list_workflows(output: Output, kit: Kit, page: Page) -> None:
+    found = [(name, entry, _count(kit, name)) for name, entry in page.rows]
     if output.as_json:
-        output.data(
+        workflows = [
             {
-                "store": kit.store.url,
-                "workflows": [
-                    {
-                        "workflow_id": name,
-                        "checkpoints": count,
-                        "latest": meta_fields(name, entry) if entry else None,
-                    }
-                    for name, entry, count in shown
-                ],
-                "total": len(found),
+                "workflow_id": name,
+                "checkpoints": count,
+                "latest": meta_fields(name, entry) if entry else None,
             }
-        )
+            for name, entry, count in found
+        ]
+        told = {"store": kit.store.url, "workflows": workflows, "total": page.total}
+        output.data({**told, "next_cursor": page.next_cursor})
         return
     if not found:
-        output.note("The store is empty: no workflow has made a checkpoint yet.")
+        output.note(
+            "Nothing is like that."
+            if page.is_filtered
+            else "The store is empty: no workflow has made a checkpoint yet."
+        )
         return
-    rows = [_workflow_row(name, entry, count) for name, entry, count in shown]
+    rows = [_workflow_row(name, entry, count) for name, entry, count in found]
     output.table(("WORKFLOW", "CHECKPOINTS", "NEWEST (UTC)", "TYPE", "STATUS", "STATE"), rows, right=" r   r")
-    _tell_rest(output, len(found), len(shown), "workflow")
+    _tell_rest(output, page, "workflow")
 
 
-def _newest(kit: Kit, workflow_id: str) -> tuple[Entry | None, int]:
-    """Answer the newest checkpoint of a workflow and how many there are."""
+def _count(kit: Kit, workflow_id: str) -> int:
     from holdfast.application.resolve import living
 
-    kept = list(living(kit.store, workflow_id))
-    return (kept[0] if kept else None), len(kept)
+    return sum(1 for _ in living(kit.store, workflow_id))
 
 
 def _workflow_row(name: str, entry: Entry | None, count: int) -> tuple[str, ...]:
@@ -92,30 +116,43 @@ def _workflow_row(name: str, entry: Entry | None, count: int) -> tuple[str, ...]
     )
 
 
-def _list_checkpoints(output: Output, kit: Kit, workflow_id: str, limit: int) -> None:
-    from holdfast.application.resolve import living
-
-    total = sum(1 for _ in living(kit.store, workflow_id))
-    entries = list(islice(living(kit.store, workflow_id), limit))
+def _list_checkpoints(output: Output, kit: Kit, workflow_id: str, page: Page) -> None:
+    entries = [entry for _, entry in page.rows if entry is not None]
     if output.as_json:
         fields = [meta_fields(workflow_id, entry) for entry in entries]
-        output.data(
-            {"store": kit.store.url, "workflow_id": workflow_id, "checkpoints": fields, "total": total}
-        )
+        told = {"store": kit.store.url, "workflow_id": workflow_id, "checkpoints": fields}
+        output.data({**told, "total": page.total, "next_cursor": page.next_cursor})
         return
     output.table(*checkpoint_table(workflow_id, entries), right="    rr")
-    _tell_rest(output, total, len(entries), "checkpoint")
+    _tell_rest(output, page, "checkpoint")
+
+
+def _list_tree(output: Output, kit: Kit, workflow_id: str | None, limit: int) -> None:
+    from holdfast.cli.lineage import family, forest
+
+    roots = forest(kit.store) if workflow_id is None else [family(kit.store, workflow_id)]
+    if output.as_json:
+        trees = [root.fields(kit.store) for root in roots[:limit]]
+        output.data({"store": kit.store.url, "trees": trees, "total": len(roots)})
+        return
+    for root in roots[:limit]:
+        output.tree(root.branch(kit.store))
+    if len(roots) > limit:
+        output.note(f"{limit:,} of {counted(len(roots), 'tree')}; --limit {len(roots)} shows all.")
 
 
 def checkpoint_table(
     workflow_id: str, entries: Sequence[Entry]
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Answer head and rows of a table of checkpoints."""
-    head = ("CHECKPOINT", "CREATED (UTC)", "TYPE", "STATUS", "STATE", "STORED", "STAGE", "AGENT")
-    return head, [_checkpoint_row(workflow_id, entry) for entry in entries]
+    return CHECKPOINT_HEAD, [checkpoint_row(workflow_id, entry) for entry in entries]
 
 
-def _checkpoint_row(workflow_id: str, entry: Entry) -> tuple[str, ...]:
+CHECKPOINT_HEAD = ("CHECKPOINT", "CREATED (UTC)", "TYPE", "STATUS", "STATE", "STORED", "STAGE", "AGENT")
+
+
+def checkpoint_row(workflow_id: str, entry: Entry) -> tuple[str, ...]:
+    """Answer the cells of one checkpoint."""
     return (
         f"{workflow_id}@{entry.sequence}",
         time_text(entry.timestamp),
@@ -128,9 +165,10 @@ def _checkpoint_row(workflow_id: str, entry: Entry) -> tuple[str, ...]:
     )
 
 
-def _tell_rest(output: Output, total: int, shown: int, noun: str) -> None:
-    if total > shown:
-        output.note(f"{shown:,} of {counted(total, noun)}; --limit {total} shows all.")
+def _tell_rest(output: Output, page: Page, noun: str) -> None:
+    if page.next_cursor is not None:
+        shown = f"{len(page.rows):,} of {counted(page.total, noun)}; --limit {page.total} shows all"
+        output.note(f"{shown}, --cursor {page.next_cursor} those that follow.")
 
 
 def meta_fields(workflow_id: str, entry: Entry) -> dict[str, Any]:

@@ -132,7 +132,7 @@ def _median_sync_seconds(folder: str) -> float:
 def permissions(folder: str) -> Check:
     """See whether others may look into the store, and whether we may write to it."""
     looked_at, open_to_others = 0, 0
-    for path in islice(_files_below(folder), _FILES_LOOKED_AT_MAX):
+    for path in islice(files_below(folder), _FILES_LOOKED_AT_MAX):
         # Links have no rights of their own; and a file of a store in use may go at any moment.
         with suppress(FileNotFoundError):
             mode = os.lstat(path).st_mode
@@ -149,7 +149,8 @@ def _is_writable(folder: str) -> bool:
     return os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
-def _files_below(folder: str) -> Iterator[str]:
+def files_below(folder: str) -> Iterator[str]:
+    """Yield a folder, or a file, and everything in it."""
     yield folder
     for above, folders, files in os.walk(folder):
         yield from (os.path.join(above, name) for name in (*folders, *files))

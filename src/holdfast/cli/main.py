@@ -16,6 +16,7 @@ import click
 from holdfast.cli.exits import Exit, Failure, exit_of
 from holdfast.cli.group import holdfast
 from holdfast.cli.output import json_text, safe, wants_color
+from holdfast.cli.shared_options import VARIABLES
 from holdfast.domain.errors import CheckpointError
 
 
@@ -83,7 +84,7 @@ def _run(argv: list[str]) -> int:
 
 def _report(argv: list[str], code: str, message: str, leave: Exit, place: str = "", hint: str = "") -> int:
     """Say what went wrong on standard error, for people or for programs."""
-    if "--json" in argv:
+    if _wants_json(argv):
         fields = {"message_type": "exit_error", "code": code, "exit_code": int(leave), "message": message}
         click.echo(json_text({**fields, "place": place, "hint": hint}), err=True)
         return leave
@@ -97,13 +98,25 @@ def _report(argv: list[str], code: str, message: str, leave: Exit, place: str = 
 
 def _color_in(argv: list[str]) -> str:
     """Find the last --color given; the parser may have failed before it came to it."""
-    choice = "auto"
-    for at, word in enumerate(argv):
-        if word == "--color" and argv[at + 1 : at + 2]:
-            choice = argv[at + 1]
-        elif word.startswith("--color="):
-            choice = word.partition("=")[2]
+    choice = _last_given(argv, "--color") or os.environ.get(VARIABLES["color"], "")
     return choice if choice in ("always", "never") else "auto"
+
+
+def _wants_json(argv: list[str]) -> bool:
+    """Tell whether errors are for programs; the parser may have failed before it came to that."""
+    written = ["--output=json" if word == "--json" else word for word in argv]
+    choice = _last_given(written, "--output", "-o") or os.environ.get(VARIABLES["output"])
+    return choice in ("json", "jsonl")
+
+
+def _last_given(argv: list[str], *names: str) -> str:
+    """Find the last value given to an option, however it is written."""
+    choice = ""
+    for at, word in enumerate(argv):
+        name, equals, value = word.partition("=")
+        if name in names:
+            choice = value if equals else "".join(argv[at + 1 : at + 2])
+    return choice
 
 
 def _usage_hint(error: click.ClickException) -> str:

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from holdfast.cli.bars import watched
+from holdfast.cli.changing import Change, changes
 from holdfast.cli.exits import Exit, exit_of
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.opening import find_workflow, reading, writing
 from holdfast.cli.output import Output, counted, safe
+from holdfast.cli.points import app_named
 
 if TYPE_CHECKING:
-    from holdfast.application.app import App
     from holdfast.application.upgrading import Upgrade
 
 
 @click.command("migrate", cls=StoreCommand)
 @click.argument("workflows", metavar="[WORKFLOW]...", nargs=-1)
-@click.option("--dry-run", is_flag=True, help="Try every migration in memory, and change nothing.")
 @click.option("--apply", "is_applied", is_flag=True, help="Record the migrated states.")
 @click.option("--app", metavar="MODULE:OBJECT", help="The program that knows the migrations.")
-def command(call: Call, workflows: tuple[str, ...], dry_run: bool, is_applied: bool, app: str | None) -> None:
+@changes()
+def command(
+    call: Call, workflows: tuple[str, ...], is_applied: bool, app: str | None, change: Change
+) -> None:
     """Bring states to the version of the program.
 
     The newest state of each workflow (all of them without WORKFLOW) goes
@@ -35,31 +38,22 @@ def command(call: Call, workflows: tuple[str, ...], dry_run: bool, is_applied: b
     Example:
       holdfast migrate --dry-run --app myproject.flows:app
     """
-    if dry_run == is_applied:
+    if change.dry_run == is_applied:
         raise click.UsageError("give either --dry-run or --apply")
-    program = _app(app)
+    program = app_named(app)
     with reading(call, app=program) as kit:
         chosen = [find_workflow(kit, name) for name in workflows] or _with_checkpoints(kit.store)
-        if dry_run:
+        if change.dry_run:
             from holdfast.application.reading import Reader
             from holdfast.application.upgrading import plan_upgrade
 
             done = _gathered(call.output, plan_upgrade(kit, Reader(kit), chosen), len(chosen))
     if is_applied:
-        with writing(call, app=program) as service:
+        with writing(call, app=program, reason=change.reason) as service:
             done = _gathered(call.output, service.upgrades.apply(chosen), len(chosen))
     if program is None:
         call.output.note("No app was named, so the version is 1.0.0; --app names one that knows others.")
-    _finish(call.output, done, is_dry=dry_run)
-
-
-def _app(text: str | None) -> App | None:
-    """Load the program that the flag or the configuration names."""
-    from holdfast.cli.app_loading import load_app
-    from holdfast.config import Config
-
-    named = text or Config.load().app
-    return load_app(named) if named else None
+    _finish(call.output, done, is_dry=change.dry_run)
 
 
 def _with_checkpoints(store: Any) -> list[str]:
@@ -68,16 +62,7 @@ def _with_checkpoints(store: Any) -> list[str]:
 
 def _gathered(output: Output, going: Iterator[Upgrade], count: int) -> list[Upgrade]:
     """Take the answers one by one, with a bar on a terminal."""
-    if output.quiet or output.as_json or not sys.stderr.isatty():
-        return list(going)
-    with click.progressbar(
-        going, length=count, label="migrate", item_show_func=_shown, file=sys.stderr
-    ) as bar:
-        return list(bar)
-
-
-def _shown(one: Upgrade | None) -> str:
-    return safe(one.workflow_id) if one is not None else ""
+    return list(watched(output, going, "migrate", total=count, what=lambda one: one.workflow_id))
 
 
 def _finish(output: Output, done: list[Upgrade], *, is_dry: bool) -> None:

@@ -62,9 +62,21 @@ def looking(call: Call, *, app: App | None = None, **more: Any) -> Iterator[Chec
 
 @contextmanager
 def writing(
-    call: Call, *, create: bool = False, encrypt: bool = False, app: App | None = None, **more: Any
+    call: Call,
+    *,
+    create: bool = False,
+    encrypt: bool = False,
+    app: App | None = None,
+    reason: str | None = None,
+    workflow_id: str | None = None,
+    **more: Any,
 ) -> Iterator[CheckpointService]:
-    """Open the store for changing it; one that is made now may be an encrypted one."""
+    """Open the store for changing it; one that is made now may be an encrypted one.
+
+    Args:
+        reason: told in the trail before anything is changed, under one id with all that is told after it.
+        workflow_id: what the reason is about.
+    """
     from holdfast import bootstrap
 
     settings: dict[str, Any] = {"session": session_name(), "end_session": False, "encrypt": encrypt or None}
@@ -74,8 +86,24 @@ def writing(
     with (
         bootstrap.open(call.store, create=create, app=app, **settings) as service,
         program_at_work() if app else nullcontext(),
+        told_why(service, reason, workflow_id),
     ):
         yield service
+
+
+@contextmanager
+def told_why(
+    service: CheckpointService, reason: str | None, workflow_id: str | None = None
+) -> Iterator[None]:
+    """Tell in the trail why a command changes something, if it was said, before it does."""
+    if reason is None:
+        yield
+        return
+    from holdfast.application.wishes import Wish, wished
+
+    command = click.get_current_context().command_path.partition(" ")[2]
+    with wished(service.audit, Wish(reason, workflow_id, facts={"command": command}), origin="cli"):
+        yield
 
 
 def tell_looked(call: Call, kit: Kit, type: AuditType, looked_at: Iterable[Found]) -> None:
@@ -98,12 +126,20 @@ def entry_of(
     failed: bool = False,
 ) -> AuditEntry:
     """Make an entry of the command line's session."""
+    from holdfast.application.trailing import correlation
     from holdfast.domain.audit_entry import AuditEntry
     from holdfast.domain.audit_type import Outcome
 
     outcome = Outcome.FAILURE if failed else Outcome.SUCCESS
     return AuditEntry(
-        kit.clock.now(), type, kit.session_id, workflow_id, None, kit.actor, outcome, facts=facts or {}
+        kit.clock.now(),
+        type,
+        kit.session_id,
+        workflow_id,
+        actor=kit.actor,
+        outcome=outcome,
+        correlation_id=correlation(),
+        facts=facts or {},
     )
 
 

@@ -1,4 +1,4 @@
-"""What reaches the terminal: plain tables, JSON, colour where it is wanted, never raw control characters.
+"""What reaches the terminal: tables, trees, JSON, colour where it is wanted, never raw control characters.
 
 Data goes to standard output, talk to standard error. Text out of a store may be anything, an escape sequence
 that repaints the screen too, so all of it passes through `safe`.
@@ -6,128 +6,66 @@ that repaints the screen too, so all of it passes through `safe`.
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-#: Control characters, line and paragraph separators, marks that reorder text, and lone surrogates.
-_UNSAFE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff"
-    "\U000e0000-\U000e0fff]"
+from holdfast.cli.terminal_text import (
+    counted,
+    is_painted,
+    json_line,
+    json_safe,
+    json_text,
+    safe,
+    size_text,
+    table_lines,
+    wants_color,
+    width,
 )
-_NOT_ASCII = re.compile("[^\x00-\x7f]")
-_SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_UNITS = ("B", "KB", "MB", "GB", "TB")
+
+if TYPE_CHECKING:
+    from holdfast.cli.trees import Branch
+
+#: Whoever prints needs both: how, and what a text looks like.
+__all__ = [
+    "Output",
+    "counted",
+    "is_painted",
+    "json_line",
+    "json_safe",
+    "json_text",
+    "safe",
+    "size_text",
+    "table_lines",
+    "wants_color",
+    "width",
+]
+
 _COLOURS = {"good": "green", "warn": "yellow", "bad": "red", "added": "green", "removed": "red"}
-
-
-def safe(text: object) -> str:
-    """Write a text with everything that a terminal might obey spelled out."""
-    return _UNSAFE.sub(_escape, str(text))
-
-
-def json_text(value: Any) -> str:
-    """Write a value as indented JSON in ASCII: nothing in it is ever obeyed by a terminal."""
-    try:
-        text = json.dumps(value, indent=2)
-    except RecursionError:
-        from holdfast.domain import plainjson
-
-        # Nested too deep to be laid out; still the same JSON.
-        text = _NOT_ASCII.sub(_json_escape, plainjson.dumps(value).decode())
-    # The one control character that JSON leaves alone occurs in strings only.
-    return text.replace("\x7f", "\\u007f")
-
-
-def json_safe(text: str) -> str:
-    """Spell out what a terminal might obey in a JSON text, which stays the same JSON."""
-    # Line ends in JSON are layout; those inside strings are escaped already.
-    return "\n".join(_UNSAFE.sub(_json_escape, line) for line in text.split("\n"))
-
-
-def _escape(match: re.Match[str]) -> str:
-    letter = match[0]
-    number = ord(letter)
-    if letter in _SHORT_ESCAPES:
-        return _SHORT_ESCAPES[letter]
-    return (
-        f"\\x{number:02x}"
-        if number < 0x100
-        else f"\\u{number:04x}"
-        if number < 0x10000
-        else f"\\U{number:08x}"
-    )
-
-
-def _json_escape(match: re.Match[str]) -> str:
-    return json.dumps(match[0])[1:-1].replace("\x7f", "\\u007f")
-
-
-def width(text: str) -> int:
-    """Count the columns a text takes in a terminal."""
-    if text.isascii():
-        return len(text)
-    from unicodedata import combining, east_asian_width
-
-    return sum(0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text)
-
-
-def size_text(count: float) -> str:
-    """Write a number of bytes for people: `20.5 KB`."""
-    unit = 0
-    while count >= 1000 and unit < len(_UNITS) - 1:
-        count /= 1000
-        unit += 1
-    return f"{count:.0f} {_UNITS[unit]}" if unit == 0 or count >= 100 else f"{count:.1f} {_UNITS[unit]}"
-
-
-def counted(count: int, noun: str) -> str:
-    """Write a number with its noun: `1 checkpoint`, `2 checkpoints`, `2 entries`, `2 keys`."""
-    if count == 1:
-        return f"{count:,} {noun}"
-    is_ies = noun.endswith("y") and noun[-2] not in "aeiou"
-    return f"{count:,} {noun[:-1]}ies" if is_ies else f"{count:,} {noun}s"
-
-
-def table_lines(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: str = "") -> list[str]:
-    """Align columns with two spaces between; `right` has an `r` for each column aligned to the right."""
-    cells = [[safe(cell) for cell in row] for row in rows]
-    widths = [max(map(width, column)) for column in zip(head, *cells, strict=True)]
-    return [_table_line(row, widths, right) for row in ([*head], *cells)]
-
-
-def _table_line(cells: Sequence[str], widths: Sequence[int], right: str) -> str:
-    padded = []
-    for index, (cell, full) in enumerate(zip(cells, widths, strict=True)):
-        gap = " " * (full - width(cell))
-        padded.append(gap + cell if right[index : index + 1] == "r" else cell + gap)
-    return "  ".join(padded).rstrip()
-
-
-def wants_color(stream: IO[str], choice: str, environment: Mapping[str, str]) -> bool:
-    """Decide about colour: the flag first, then NO_COLOR, FORCE_COLOR, and whether it is a terminal."""
-    if choice != "auto":
-        return choice == "always"
-    if environment.get("NO_COLOR"):
-        return False
-    if environment.get("FORCE_COLOR"):
-        return True
-    return stream.isatty() and environment.get("TERM") != "dumb"
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """How one call of the command line prints."""
+    """How one call of the command line prints.
+
+    Attributes:
+        layout: how tables are printed: table, jsonl or csv; with json there are none.
+        columns: of tables, only these in this order; all of them where there is none.
+        is_local_time: whether times in tables are shown as the clock on the wall does, and not in UTC.
+        no_input: whether nobody may be asked anything.
+    """
 
     as_json: bool = False
     quiet: bool = False
     color: str = "auto"
+    layout: str = "table"
+    columns: tuple[str, ...] = ()
+    is_local_time: bool = False
+    no_input: bool = False
 
     def line(self, text: str = "") -> None:
         """Print one line of data; what came out of a store has passed `safe` before."""
@@ -139,9 +77,34 @@ class Output:
             self.line(text)
 
     def table(self, head: Sequence[str], rows: Iterable[Sequence[str]], *, right: str = "") -> None:
-        """Print an aligned table with a bold head."""
-        first, *rest = table_lines(head, rows, right=right)
-        self.lines([self.bold(first), *rest])
+        """Print a table as it is asked for: aligned with a bold head, as JSON lines, or as CSV."""
+        from holdfast.cli.tables import Table
+
+        table = Table(tuple(head), [tuple(row) for row in rows], right)
+        if self.columns:
+            table = table.only(self.columns)
+        if self.is_local_time:
+            table = table.in_local_time()
+        if self.layout == "jsonl":
+            self.lines(map(json_line, table.objects()))
+        elif self.layout == "csv":
+            self.lines(table.csv_lines())
+        elif is_painted(sys.stdout):
+            from holdfast.cli.rich_layout import print_table
+
+            print_table(table, is_colored=self._colored(sys.stdout))
+        else:
+            first, *rest = table_lines(table.head, table.rows, right=table.right)
+            self.lines([self.bold(first), *rest])
+
+    def tree(self, root: Branch) -> None:
+        """Print a tree; on a terminal with lines between its branches."""
+        if is_painted(sys.stdout):
+            from holdfast.cli.rich_layout import print_tree
+
+            print_tree(root, is_colored=self._colored(sys.stdout))
+        else:
+            self.lines(root.lines())
 
     def data(self, value: Any) -> None:
         """Print one JSON document."""

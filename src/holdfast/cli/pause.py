@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import click
 
+from holdfast.cli.changing import Change, changes
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.output import safe
-from holdfast.cli.run_requests import Wish, ask, check_running, timeout_option
+from holdfast.cli.run_requests import Wish, ask, check_running, tell_asking, timeout_option
 
 
 @click.command("pause", cls=StoreCommand)
 @click.argument("workflow_id", metavar="ID")
-@click.option("--reason", metavar="TEXT", help="Why; it stays in the trail, so name nobody.")
 @timeout_option
-def command(call: Call, workflow_id: str, reason: str | None, timeout_seconds: float) -> None:
+@changes()
+def command(call: Call, workflow_id: str, timeout_seconds: float, change: Change) -> None:
     """Let a running workflow stop after what is at work.
 
     Agents that are at work end, nothing new begins, and a checkpoint is made.
@@ -24,8 +25,11 @@ def command(call: Call, workflow_id: str, reason: str | None, timeout_seconds: f
     Example:
       holdfast pause WF-2026-001 --reason "the budget of today is used up"
     """
-    check_running(call, workflow_id)
-    request = ask(call, Wish(workflow_id, "pause", reason=reason), timeout_seconds)
+    runner = check_running(call, workflow_id)
+    if change.dry_run:
+        tell_asking(call, workflow_id, "pause", runner)
+        return
+    request = ask(call, Wish(workflow_id, "pause", reason=change.reason), timeout_seconds)
     if call.output.as_json:
         call.output.data({"workflow_id": workflow_id, "status": "pausing", "request": request.id})
         return

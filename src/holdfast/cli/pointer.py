@@ -52,6 +52,26 @@ def look_up(tree: Any, pointer: Sequence[str]) -> Any:
     return value
 
 
+def put_at(tree: Any, pointer: Sequence[str], value: Any) -> None:
+    """Set what a pointer means: a key, or an item of a list; `-` means one more item."""
+    owner = look_up(tree, pointer[:-1])
+    key = pointer[-1]
+    if isinstance(owner, dict):
+        owner[key] = value
+    elif isinstance(owner, list) and key == "-":
+        owner.append(value)
+    elif isinstance(owner, list) and key.isdecimal() and int(key) < len(owner):
+        owner[int(key)] = value
+    else:
+        raise Failure(
+            "no_such_place",
+            Exit.NOT_FOUND,
+            "the state has no such place",
+            place=pointer_text(pointer),
+            hint=_there(owner),
+        )
+
+
 def pointer_text(steps: Sequence[str | int]) -> str:
     """Write steps as a pointer."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from holdfast.cli.exits import Exit, Failure
+from holdfast.cli.asking import is_answered
+from holdfast.cli.bars import watched
+from holdfast.cli.changing import Change, changes
+from holdfast.cli.exits import Exit
 from holdfast.cli.group import Call, StoreCommand
+from holdfast.cli.moments import read_span
 from holdfast.cli.opening import find_workflow, reading, writing
 from holdfast.cli.output import Output, counted, safe, size_text
 from holdfast.domain.errors import CheckpointError
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from holdfast.application.kit import Kit
     from holdfast.domain.retention import RetentionPolicy
+
+_DAYS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,41 +37,53 @@ class _Removed:
     freed_bytes: int
 
 
+_NUMBER = click.IntRange(min=0)
+_RULES = (
+    click.option(
+        "--keep-last",
+        metavar="N",
+        type=_NUMBER,
+        default=10,
+        show_default=True,
+        help="Keep the last N checkpoints of each workflow.",
+    ),
+    click.option(
+        "--keep-days", metavar="N", type=_NUMBER, help="Keep those younger than N days. [default: 30]"
+    ),
+    click.option(
+        "--keep-within", metavar="SPAN", callback=read_span, help="The same by the hour: 36h, 7d or 4w."
+    ),
+    click.option(
+        "--keep-daily", metavar="N", type=_NUMBER, default=0, help="Keep the newest of each of N days."
+    ),
+    click.option(
+        "--keep-weekly", metavar="N", type=_NUMBER, default=0, help="Keep the newest of each of N weeks."
+    ),
+    click.option("--keep-tagged", is_flag=True, help="Keep those that have a label."),
+    click.option(
+        "--max-per-phase",
+        metavar="N",
+        type=click.IntRange(min=1),
+        help="Of what these keep, at most N of each phase.",
+    ),
+    click.option(
+        "--max-bytes", metavar="N", type=_NUMBER, help="Of what these keep, the newest N bytes of records."
+    ),
+)
+
+
+def _rules(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the rules of what is kept."""
+    for option in reversed(_RULES):
+        command = option(command)
+    return command
+
+
 @click.command("prune", cls=StoreCommand)
 @click.argument("workflows", metavar="[WORKFLOW]...", nargs=-1)
-@click.option(
-    "--keep-last",
-    metavar="N",
-    type=click.IntRange(min=0),
-    default=10,
-    show_default=True,
-    help="Keep the last N checkpoints of each workflow.",
-)
-@click.option(
-    "--keep-days",
-    metavar="N",
-    type=click.IntRange(min=0),
-    default=30,
-    show_default=True,
-    help="Keep those younger than N days.",
-)
-@click.option(
-    "--max-per-phase",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Of what these keep, at most N of each phase.",
-)
-@click.option("--dry-run", is_flag=True, help="Show what would go, and change nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-def command(
-    call: Call,
-    workflows: tuple[str, ...],
-    keep_last: int,
-    keep_days: int,
-    max_per_phase: int | None,
-    dry_run: bool,
-    yes: bool,
-) -> None:
+@_rules
+@changes()
+def command(call: Call, workflows: tuple[str, ...], change: Change, **rules: Any) -> None:
     """Remove checkpoints that need not be kept.
 
     Of each workflow (all of them without WORKFLOW) the last few, the young
@@ -75,18 +94,30 @@ def command(
     Example:
       holdfast prune WF-2026-001 --keep-last 20 --keep-days 7 --dry-run
     """
-    from holdfast.domain.retention import RetentionPolicy
-
-    policy = RetentionPolicy(keep_last, keep_days, max_per_phase)
+    policy = _policy(**rules)
     with reading(call) as kit:
         chosen = [find_workflow(kit, name) for name in workflows] or sorted(kit.store.workflows())
-        plan = [_planned(kit, workflow_id, policy) for workflow_id in chosen]
+        planning = watched(call.output, chosen, "plan", what=str)
+        plan = [_planned(kit, workflow_id, policy) for workflow_id in planning]
     going = [one for one in plan if one.sequences]
-    if dry_run or not going:
+    if change.dry_run or not going:
         _print(call.output, plan, done=False)
         return
-    _confirm(call.output, going, yes=yes)
-    _carry_out(call, going, policy)
+    _confirm(call.output, going, change)
+    _carry_out(call, going, policy, change.reason)
+
+
+def _policy(
+    *, keep_last: int, keep_days: int | None, keep_within: timedelta | None, **rules: Any
+) -> RetentionPolicy:
+    """Make the rules; the age is given in one way."""
+    from holdfast.domain.retention import RetentionPolicy
+
+    if keep_days is not None and keep_within is not None:
+        raise click.UsageError("--keep-days and --keep-within say the same: give one of them")
+    if keep_within is not None:
+        return RetentionPolicy(keep_last, 0, keep_within_seconds=keep_within.total_seconds(), **rules)
+    return RetentionPolicy(keep_last, _DAYS if keep_days is None else keep_days, **rules)
 
 
 def _planned(kit: Kit, workflow_id: str, policy: RetentionPolicy) -> _Removed:
@@ -98,13 +129,13 @@ def _planned(kit: Kit, workflow_id: str, policy: RetentionPolicy) -> _Removed:
     return _Removed(workflow_id, kept, plan.removal.sequences, plan.freed_bytes)
 
 
-def _carry_out(call: Call, going: list[_Removed], policy: RetentionPolicy) -> None:
+def _carry_out(call: Call, going: list[_Removed], policy: RetentionPolicy, reason: str | None) -> None:
     """Prune one workflow after the other; one that fails does not keep the others from it."""
     done: list[_Removed] = []
     failed: list[tuple[str, CheckpointError]] = []
-    for planned in going:
+    for planned in watched(call.output, going, "prune", what=lambda one: one.workflow_id):
         try:
-            done.append(_carried_out(call, planned, policy))
+            done.append(_carried_out(call, planned, policy, reason))
         except CheckpointError as error:
             failed.append((planned.workflow_id, error))
     if not done:
@@ -114,30 +145,19 @@ def _carry_out(call: Call, going: list[_Removed], policy: RetentionPolicy) -> No
         raise click.exceptions.Exit(Exit.PARTIAL)
 
 
-def _carried_out(call: Call, planned: _Removed, policy: RetentionPolicy) -> _Removed:
-    with writing(call) as service:
-        result = service.prune_checkpoints(
-            planned.workflow_id,
-            policy.retain_count,
-            policy.retain_days,
-            max_per_phase=policy.max_per_phase,
-        )
+def _carried_out(call: Call, planned: _Removed, policy: RetentionPolicy, reason: str | None) -> _Removed:
+    with writing(call, reason=reason, workflow_id=planned.workflow_id) as service:
+        result = service.prune_checkpoints(planned.workflow_id, policy=policy)
     kept = planned.kept + len(planned.sequences) - int(result)
     return _Removed(planned.workflow_id, kept, result.removed, result.freed_bytes)
 
 
-def _confirm(output: Output, going: list[_Removed], *, yes: bool) -> None:
-    """Ask a person at a terminal; anyone else has to say --yes."""
-    if yes:
-        return
+def _confirm(output: Output, going: list[_Removed], change: Change) -> None:
+    """Ask a person at a terminal, who is shown first what goes; anyone else has to say --yes."""
     count = counted(sum(len(one.sequences) for one in going), "checkpoint")
-    what = f"{count} of {counted(len(going), 'workflow')}"
-    if output.as_json or not sys.stdin.isatty():
-        hint = "Look at it with --dry-run, then give --yes."
-        raise Failure("refused", Exit.REFUSED, f"removing {what} needs --yes", hint=hint)
-    _print(output, going, done=False)
-    if not click.confirm(f"Remove {what} for good?", err=True):
-        raise Failure("refused", Exit.REFUSED, "nothing was removed")
+    if not change.yes and is_answered(output):
+        _print(output, going, done=False)
+    change.confirm(output, f"Remove {count} of {counted(len(going), 'workflow')} for good?")
 
 
 def _print(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli.asking import confirm
+from holdfast.cli.changing import Change, changes, tell_plan
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.opening import reading, writing
 from holdfast.cli.output import safe
@@ -13,9 +13,8 @@ from holdfast.cli.quarantine_list import as_fields
 
 @click.command("drop", cls=StoreCommand)
 @click.argument("name")
-@click.option("--reason", metavar="TEXT", required=True, help="Why; it stays in the trail, so name nobody.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-def command(call: Call, name: str, reason: str, yes: bool) -> None:
+@changes(needs_reason=True)
+def command(call: Call, name: str, change: Change) -> None:
     """Remove evidence for good.
 
     What is damaged in the store itself stays unusable: its checksum is still
@@ -29,9 +28,12 @@ def command(call: Call, name: str, reason: str, yes: bool) -> None:
 
     with reading(call) as kit:
         found = report_or_remains(kit.store, name)
-    confirm(call.output, f"Drop the evidence of {found.place} for good?", yes=yes)
+    if change.dry_run:
+        tell_plan(call.output, f"Would drop the evidence of {safe(found.place)}", **as_fields(found))
+        return
+    change.confirm(call.output, f"Drop the evidence of {found.place} for good?")
     with writing(call) as service:
-        report = service.quarantine.drop(name, reason)
+        report = service.quarantine.drop(name, change.why)
     if call.output.as_json:
         call.output.data(as_fields(report))
     else:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from holdfast.cli.changing import Change, changes
 from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.opening import find_workflow, looking, reading, writing
@@ -31,7 +32,7 @@ _MODES = {"latest": "latest", "full": "full", "point-in-time": "point_in_time"}
     "--mode", type=click.Choice(list(_MODES)), help="From where. [default: latest; with --to: point-in-time]"
 )
 @click.option("--to", "target", metavar="N", type=click.IntRange(min=1), help="Checkpoint to go back to.")
-@click.option("--plan", "plan_only", is_flag=True, help="Show what would happen, and change nothing.")
+@click.option("--plan", "plan_only", is_flag=True, help="The same as --dry-run.")
 @click.option("--app", metavar="MODULE:OBJECT", help="The program whose handler resumes the work.")
 @click.option("--handler", metavar="NAME", help="Resume with this handler of the app instead.")
 @click.option("--no-resume", is_flag=True, help="Recover the state only, also where an app is configured.")
@@ -43,22 +44,8 @@ _MODES = {"latest": "latest", "full": "full", "point-in-time": "point_in_time"}
     help="Record the recovered state. [default: if the newest is damaged]",
 )
 @click.option("--fresh", is_flag=True, help="Start over if no checkpoint verifies.")
-@click.option("--reason", metavar="TEXT", help="Why; it stays in the journal.")
-def command(
-    call: Call,
-    workflow: str | None,
-    mode: str | None,
-    target: int | None,
-    plan_only: bool,
-    app: str | None,
-    handler: str | None,
-    no_resume: bool,
-    skip_validation: bool,
-    take_over: bool,
-    checkpoint: bool | None,
-    fresh: bool,
-    reason: str | None,
-) -> None:
+@changes()
+def command(call: Call, workflow: str | None, plan_only: bool, change: Change, **wanted: Any) -> None:
     """Bring a workflow back after a crash.
 
     Takes the newest checkpoint that verifies, replays the events since, puts
@@ -72,32 +59,63 @@ def command(
       holdfast recover WF-2026-001 --plan
       holdfast recover WF-2026-001
     """
+    order = _Order(**wanted)
     if workflow is None:
-        flags = (no_resume, skip_validation, take_over, checkpoint is not None, fresh)
-        _refuse_alone(mode, target, app, handler, reason, *flags)
+        if order != _Order() or change.reason:
+            raise click.UsageError("name the WORKFLOW to recover; without one those that crashed are listed")
         _list_incomplete(call)
         return
-    chosen = _mode(mode, target)
-    _check_there(call, workflow, fresh=fresh)
-    program = _app(app, handler, no_resume=no_resume)
-    on_no_valid = "fresh" if fresh else None
-    where = (workflow, chosen, target)
-    if plan_only:
-        with looking(call, app=program, on_no_valid=on_no_valid) as service:
-            plan = _with_handler(service.plan_recovery(*where), program, handler)
+    where = (workflow, _mode(order.mode, order.target), order.target)
+    _check_there(call, workflow, fresh=order.fresh)
+    program = _app(order.app, order.handler, no_resume=order.no_resume)
+    if plan_only or change.dry_run:
+        with looking(call, app=program, on_no_valid=order.on_no_valid) as service:
+            plan = _with_handler(service.plan_recovery(*where), program, order.handler)
         _print_plan(call.output, plan, has_app=program is not None)
         return
-    with writing(call, app=program, on_no_valid=on_no_valid) as service:
-        if take_over:
-            _end_lease(service, workflow)
-        if program is None:
-            result = service.recover_workflow(*where, reason=reason, checkpoint=checkpoint)
-        else:
-            result = service.resume_workflow(
-                *where, override_handler=handler, reason=reason, skip_validation=skip_validation
-            )
+    with writing(
+        call, app=program, on_no_valid=order.on_no_valid, reason=change.reason, workflow_id=workflow
+    ) as service:
+        result = _recovered(service, where, order, change.reason, is_resumed=program is not None)
     _print(call.output, result, is_resumed=program is not None)
     _leave(result)
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """How a workflow is to be recovered, as the options say."""
+
+    mode: str | None = None
+    target: int | None = None
+    app: str | None = None
+    handler: str | None = None
+    no_resume: bool = False
+    skip_validation: bool = False
+    take_over: bool = False
+    checkpoint: bool | None = None
+    fresh: bool = False
+
+    @property
+    def on_no_valid(self) -> str | None:
+        """What to do where no checkpoint verifies; None as it is configured."""
+        return "fresh" if self.fresh else None
+
+
+def _recovered(
+    service: CheckpointService,
+    where: tuple[str, str, int | None],
+    order: _Order,
+    reason: str | None,
+    *,
+    is_resumed: bool,
+) -> RecoveryResult:
+    if order.take_over:
+        _end_lease(service, where[0])
+    if not is_resumed:
+        return service.recover_workflow(*where, reason=reason, checkpoint=order.checkpoint)
+    return service.resume_workflow(
+        *where, override_handler=order.handler, reason=reason, skip_validation=order.skip_validation
+    )
 
 
 def _end_lease(service: CheckpointService, workflow: str) -> None:
@@ -105,12 +123,6 @@ def _end_lease(service: CheckpointService, workflow: str) -> None:
     lease = service.lease_of(workflow)
     if lease is not None:
         service.release_lease(lease)
-
-
-def _refuse_alone(*given: object) -> None:
-    """Refuse what says how to recover where nobody said what."""
-    if any(given):
-        raise click.UsageError("name the WORKFLOW to recover; `holdfast recover` alone lists what crashed")
 
 
 def _mode(mode: str | None, target: int | None) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from holdfast.cli.bars import Show, bar
 from holdfast.cli.exits import Exit
 from holdfast.cli.group import Call, StoreCommand
+from holdfast.cli.moments import read_point
 from holdfast.cli.opening import entry_of, find_workflow, reading, tell
 from holdfast.cli.output import Output, counted, safe
 from holdfast.cli.pointer import pointer_text
@@ -17,7 +20,7 @@ from holdfast.domain.audit_type import AuditType
 
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
-    from holdfast.application.travel.explaining import Discrepancy
+    from holdfast.application.travel.explaining import Discrepancy, Kind
     from holdfast.application.travel.replaying import ReplayedStep, ReplayReport
 
 _VALUE_WIDTH = 48
@@ -26,11 +29,18 @@ _VALUE_WIDTH = 48
 @click.command("replay", cls=StoreCommand)
 @click.argument("workflow", metavar="WORKFLOW")
 @click.option(
-    "--from", "start", metavar="POINT", help="Where to begin. [default: the oldest kept checkpoint]"
+    "--from",
+    "start",
+    metavar="POINT",
+    callback=read_point,
+    help="Where to begin. [default: the oldest kept checkpoint]",
 )
-@click.option("--to", "end", metavar="POINT", help="Where to end. [default: the last event]")
+@click.option(
+    "--to", "end", metavar="POINT", callback=read_point, help="Where to end. [default: the last event]"
+)
 @click.option("--all", "show_all", is_flag=True, help="Show every difference, not just divergences.")
 @click.option("--strict", is_flag=True, help="Take events that were left out for divergences.")
+@click.option("--until-divergence", is_flag=True, help="Stop at the first divergence.")
 @app_option
 def command(
     call: Call,
@@ -39,6 +49,7 @@ def command(
     end: str | None,
     show_all: bool,
     strict: bool,
+    until_divergence: bool,
     app: str | None,
 ) -> None:
     """Run the reducers again and compare with what is stored.
@@ -58,15 +69,40 @@ def command(
 
     with reading(call, app=app_named(app)) as kit:
         find_workflow(kit, workflow)
-        report = Replaying(kit, travel_in(kit)).check(
-            workflow, _whole_name(workflow, start), _whole_name(workflow, end)
-        )
+        ends = _whole_name(workflow, start), _whole_name(workflow, end)
+        with bar(call.output, "replay") as show:
+            seen = _Seen(
+                show, kit.store.head(workflow).event_seq, _bad(strict=strict) if until_divergence else ()
+            )
+            report = Replaying(kit, travel_in(kit)).check(workflow, *ends, goes_on=seen)
         _tell(call, kit, report)
     if call.output.as_json:
         call.output.data(report_fields(report))
     else:
         _print(call.output, report, show_all=show_all, strict=strict)
     _leave(report, strict=strict)
+
+
+class _Seen:
+    """Shows how far a replay has come, and stops it where it found what is looked for."""
+
+    def __init__(self, show: Show, events: int, bad: Collection[Kind]) -> None:
+        self._show = show
+        self._events = events
+        self._bad = bad
+        self._done = 0
+
+    def __call__(self, step: ReplayedStep) -> bool:
+        self._done += step.events
+        self._show(self._done, self._events, step.end)
+        return not any(found.kind in self._bad for found in step.discrepancies)
+
+
+def _bad(*, strict: bool) -> Collection[Kind]:
+    """Answer the kinds of differences that are divergences."""
+    from holdfast.application.travel.explaining import Kind
+
+    return {Kind.DIVERGED, Kind.LEFT_OUT} if strict else {Kind.DIVERGED}
 
 
 def _whole_name(workflow: str, point: str | None) -> str | None:
@@ -82,11 +118,9 @@ def _tell(call: Call, kit: Kit, report: ReplayReport) -> None:
 
 
 def _leave(report: ReplayReport, *, strict: bool) -> None:
-    from holdfast.application.travel.explaining import Kind
     from holdfast.domain.replay import ERASED_REASON
 
-    bad = report.count(Kind.DIVERGED) + (report.count(Kind.LEFT_OUT) if strict else 0)
-    if bad:
+    if any(report.count(kind) for kind in _bad(strict=strict)):
         raise click.exceptions.Exit(Exit.DIVERGED)
     # What was erased cannot be replayed, and nobody expects it to be.
     if report.problems or any(event.reason != ERASED_REASON for event in report.skipped):
@@ -94,9 +128,7 @@ def _leave(report: ReplayReport, *, strict: bool) -> None:
 
 
 def _print(output: Output, report: ReplayReport, *, show_all: bool, strict: bool) -> None:
-    from holdfast.application.travel.explaining import Kind
-
-    bad = {Kind.DIVERGED, Kind.LEFT_OUT} if strict else {Kind.DIVERGED}
+    bad = _bad(strict=strict)
     for step in report.steps:
         lines = [_difference_line(output, one) for one in step.discrepancies if show_all or one.kind in bad]
         if lines or step.skipped or step.problem or show_all:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from holdfast.cli.group import Call, StoreCommand
+from holdfast.cli.moments import read_point
 from holdfast.cli.opening import find, find_workflow, reading
 from holdfast.cli.points import is_point
 from holdfast.cli.run_inputs import read_inputs
@@ -15,12 +17,12 @@ from holdfast.cli.run_options import Manner, program_named, run_options
 from holdfast.cli.run_standing import begun_with, standing
 
 if TYPE_CHECKING:
-    from holdfast.cli.run_carrying import Start
+    from holdfast.cli.run_carrying import Order, Start
     from holdfast.execution.workflow import Workflow
 
 
 @click.command("resume", cls=StoreCommand)
-@click.argument("target", metavar="ID|CHECKPOINT")
+@click.argument("target", metavar="ID|CHECKPOINT", callback=read_point)
 @click.option("--app", metavar="MODULE:WORKFLOW", help="The program that goes on with it.")
 @click.option("--as", "new_id", metavar="NEW-ID", help="Go on under this name, and leave ID as it is.")
 @click.option("--from", "agent", metavar="AGENT", help="Run this agent and all after it again; needs --as.")
@@ -58,12 +60,29 @@ def command(
     how = Manner(**manner)
     how.check(call)
     _check_together(target, new_id, agent, inputs)
-    given = read_inputs(inputs)
-    origin = _workflow_of(call, target)
+    from holdfast.cli.run_carrying import carry_out, tell_order
+    from holdfast.cli.run_summary import conclude
+
+    start = partial(_start, target=target, new_id=new_id, agent=agent, given=read_inputs(inputs))
+    order = _order(call, how, app, _workflow_of(call, target), new_id, start)
+    if how.change.dry_run:
+        tell_order(call, order)
+    else:
+        conclude(call, carry_out(call, order))
+
+
+def _order(
+    call: Call,
+    how: Manner,
+    app: str | None,
+    origin: str,
+    new_id: str | None,
+    start: Callable[[Workflow], Start],
+) -> Order:
+    """Find the program and what the run was begun with, and put together what is to be run."""
     from holdfast.cli.points import app_named
     from holdfast.cli.program_loading import load_workflow
-    from holdfast.cli.run_carrying import Order, carry_out
-    from holdfast.cli.run_summary import conclude
+    from holdfast.cli.run_carrying import Order
 
     types = app_named(None)
     fields = standing(call, origin, app=types) or {}
@@ -72,18 +91,18 @@ def command(
     if not fields:
         call.output.note("warning: what it was begun with cannot be read; give --config again if it had any")
     workflow = load_workflow(program)
-    order = Order(
+    return Order(
         program,
         workflow,
         new_id or origin,
-        _start(workflow, target, new_id, agent, given),
+        start(workflow),
         how.options(program, known),
         # Of a fork it is not known yet how much is kept.
         fields if new_id is None else {},
         workflow.app or types,
         events=how.events,
+        change=how.change,
     )
-    conclude(call, carry_out(call, order))
 
 
 def _check_together(target: str, new_id: str | None, agent: str | None, inputs: tuple[str, ...]) -> None:

@@ -46,7 +46,7 @@ def command(
     given = read_inputs(inputs)
     from holdfast.cli.points import app_named
     from holdfast.cli.program_loading import load_workflow
-    from holdfast.cli.run_carrying import Order, carry_out
+    from holdfast.cli.run_carrying import Order, carry_out, tell_order
     from holdfast.cli.run_standing import begun_with, standing
     from holdfast.cli.run_summary import conclude
 
@@ -54,7 +54,7 @@ def command(
     app = workflow.app or app_named(None)
     named = _new_id(workflow) if workflow_id is None else _checked(workflow_id)
     fields = (standing(call, named, app=app) if workflow_id is not None else None) or {}
-    if workflow_id is None:
+    if workflow_id is None and not how.change.dry_run:
         _tell_id(call, named)
     order = Order(
         program,
@@ -66,8 +66,12 @@ def command(
         app,
         creates=True,
         events=how.events,
+        change=how.change,
     )
-    conclude(call, carry_out(call, order))
+    if how.change.dry_run:
+        tell_order(call, order)
+    else:
+        conclude(call, carry_out(call, order))
 
 
 def _checked(workflow_id: str) -> str:

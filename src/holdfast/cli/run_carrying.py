@@ -11,8 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.app_running import program_at_work
+from holdfast.cli.changing import Change, tell_plan
 from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.group import Call
+from holdfast.cli.opening import told_why
+from holdfast.cli.output import counted, safe
 from holdfast.cli.run_progress import shown
 from holdfast.cli.run_tally import Tally
 from holdfast.domain.errors import CheckpointError
@@ -42,6 +45,7 @@ class Order:
         fields: the state it goes on from; empty for a new one.
         creates: whether a store that is not there is made.
         events: whether what happens is printed as JSON lines.
+        change: why it is run, and whether it is just to be seen what would be.
     """
 
     program: str
@@ -53,6 +57,7 @@ class Order:
     app: App | None = None
     creates: bool = False
     events: bool = False
+    change: Change = field(default_factory=Change)
 
     @property
     def types(self) -> TypeRegistry:
@@ -100,8 +105,22 @@ def _opened(call: Call, order: Order) -> Iterator[CheckpointService]:
     """Open the store as a program of one's own does: a run has a session, and survives a full disk."""
     from holdfast import bootstrap
 
-    with bootstrap.open(call.store, create=order.creates, app=order.app, on_fault="degrade") as service:
+    with (
+        bootstrap.open(call.store, create=order.creates, app=order.app, on_fault="degrade") as service,
+        told_why(service, order.change.reason, order.workflow_id),
+    ):
         yield service
+
+
+def tell_order(call: Call, order: Order) -> None:
+    """Say what would be run: the program was loaded, and nothing of it was."""
+    agents = list(order.workflow.plan.agents)
+    how = "go on with" if order.fields else "begin"
+    text = (
+        f"Would {how} {safe(order.workflow_id)} with {safe(order.program)}: {counted(len(agents), 'agent')}"
+    )
+    told = {"workflow_id": order.workflow_id, "program": order.program, "agents": agents}
+    tell_plan(call.output, text, **told, is_new=not order.fields)
 
 
 def _run(

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from holdfast.cli.changing import Change, changes
 from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.run_inputs import read_pairs
 
 if TYPE_CHECKING:
     from holdfast.cli.group import Call
     from holdfast.execution.options import RunOptions
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 #: Under this name the options of a run keep what was run, as a hint for whoever goes on.
 PROGRAM = "program"
@@ -49,6 +48,7 @@ class Manner:
     config: Sequence[str]
     events: bool
     renamed: Sequence[str] = ()
+    change: Change = field(default_factory=Change)
 
     def check(self, call: Call) -> None:
         """Refuse what does not go together."""
@@ -70,11 +70,12 @@ class Manner:
         )
 
 
-def run_options(command: _Command) -> _Command:
+def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of a run."""
+    given = changes()(command)
     for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+        given = option(given)
+    return given
 
 
 def program_named(text: str | None, begun_with: Mapping[str, Any], place: str) -> str:

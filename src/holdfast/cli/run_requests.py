@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from holdfast.cli.changing import tell_plan
 from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.opening import find_workflow, reading, writing
-from holdfast.cli.run_standing import has_ended, runner_of
+from holdfast.cli.output import safe
+from holdfast.cli.run_standing import runner_of
 from holdfast.domain.run_events import REQUEST_SETTLED
 
 if TYPE_CHECKING:
@@ -52,6 +54,8 @@ def check_open(call: Call, workflow_id: str) -> str | None:
         CheckpointNotFoundError: there is no such workflow.
         Failure: it has ended.
     """
+    from holdfast.application.insight.questions import has_ended
+
     with reading(call) as kit:
         find_workflow(kit, workflow_id)
         if has_ended(kit, workflow_id):
@@ -66,14 +70,23 @@ def check_open(call: Call, workflow_id: str) -> str | None:
         return lease.owner if lease is not None else None
 
 
-def check_running(call: Call, workflow_id: str) -> None:
-    """Refuse to ask where nobody would hear it.
+def check_running(call: Call, workflow_id: str) -> str:
+    """Answer who runs a workflow; refuse to ask where nobody would hear it.
 
     Raises:
         Failure: nobody runs the workflow, or it has ended.
     """
-    if check_open(call, workflow_id) is None:
+    runner = check_open(call, workflow_id)
+    if runner is None:
         raise not_running(workflow_id)
+    return runner
+
+
+def tell_asking(call: Call, workflow_id: str, kind: str, runner: str | None) -> None:
+    """Say what would be asked, and of whom."""
+    whom = f"{runner}, who runs it" if runner else "whoever runs it next"
+    text = f"Would ask {safe(whom)}: {kind} {safe(workflow_id)}"
+    tell_plan(call.output, text, workflow_id=workflow_id, request=kind, runner=runner)
 
 
 def not_running(workflow_id: str) -> Failure:

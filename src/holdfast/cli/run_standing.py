@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.opening import reading
-from holdfast.cli.points import travel_in
 from holdfast.domain.errors import CheckpointError, StoreNotFoundError
 
 if TYPE_CHECKING:
     from holdfast.application.app import App
     from holdfast.application.kit import Kit
-    from holdfast.application.travel.travelling import Point
     from holdfast.cli.group import Call
     from holdfast.domain.record import Lease
 
@@ -22,6 +20,8 @@ def standing(call: Call, workflow_id: str, *, app: App | None = None) -> Mapping
 
     Where they cannot be read none are answered: recovery does better, and says what is wrong.
     """
+    from holdfast.application.insight.questions import last_point
+
     try:
         with reading(call, app=app) as kit:
             point = last_point(kit, workflow_id)
@@ -33,27 +33,12 @@ def standing(call: Call, workflow_id: str, *, app: App | None = None) -> Mapping
         return {}
 
 
-def last_point(kit: Kit, workflow_id: str) -> Point | None:
-    """Answer the state of a workflow after its last event; None where nothing is recorded."""
-    last = kit.store.head(workflow_id).event_seq
-    return travel_in(kit).at(f"{workflow_id}@event:{last}") if last else None
-
-
 def runner_of(kit: Kit, workflow_id: str) -> Lease | None:
     """Answer the lease of whoever runs a workflow; None if nobody does."""
-    from holdfast.application.recovery.owners import is_dead
+    from holdfast.application.recovery.owners import is_held
 
     lease = kit.store.lease(workflow_id)
-    return lease if lease is not None and lease.is_live and not is_dead(lease.owner) else None
-
-
-def has_ended(kit: Kit, workflow_id: str) -> bool:
-    """Tell whether nothing is left to do in a workflow."""
-    from holdfast.application.resolve import living
-    from holdfast.domain.checkpoint import has_ended as is_last
-
-    newest = next(living(kit.store, workflow_id), None)
-    return newest is not None and is_last(newest)
+    return lease if is_held(lease) else None
 
 
 def report_path(kit: Kit, workflow_id: str) -> str | None:

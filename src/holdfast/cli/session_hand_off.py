@@ -7,9 +7,11 @@ from typing import Any
 
 import click
 
+from holdfast.cli.changing import Change, changes, tell_plan
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.opening import writing
 from holdfast.cli.output import safe
+from holdfast.cli.session_show import session_at
 
 
 @click.command("hand-off", cls=StoreCommand)
@@ -22,6 +24,7 @@ from holdfast.cli.output import safe
 @click.option(
     "--context-usage", metavar="F", type=click.FloatRange(0, 1), help="How full the window is, from 0 to 1."
 )
+@changes()
 def command(
     call: Call,
     session_id: str,
@@ -29,6 +32,7 @@ def command(
     summary: str | None,
     payload: Any,
     context_usage: float | None,
+    change: Change,
 ) -> None:
     """End a session and leave what its successor needs.
 
@@ -37,7 +41,12 @@ def command(
       holdfast session hand-off s-2026-001 --to reviewer --summary "Half done."
     """
     left = None if payload is None else _object(payload.read())
-    with writing(call) as service:
+    if change.dry_run:
+        session = session_at(call, session_id)
+        text = f"Would hand off {safe(session_id)}, which is {session.status}, to {safe(target or 'itself')}"
+        tell_plan(call.output, text, session_id=session_id, status=str(session.status), to=target)
+        return
+    with writing(call, reason=change.reason) as service:
         handed = service.sessions.hand_off(session_id, target, summary, left, context_usage=context_usage)
     for warning in handed.warnings:
         call.output.note(f"note: {safe(warning)}")

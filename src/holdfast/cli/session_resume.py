@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
+from holdfast.cli.changing import Change, changes, tell_plan
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.opening import writing
 from holdfast.cli.output import safe
+from holdfast.cli.points import app_named
+from holdfast.cli.session_show import session_at
 from holdfast.cli.values import as_json_tree
-
-if TYPE_CHECKING:
-    from holdfast.application.app import App
 
 
 @click.command("resume", cls=StoreCommand)
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     "--app", metavar="MODULE:OBJECT", help="The program whose types, reducers and migrations to use."
 )
 @click.option("--skip-validation", is_flag=True, help="Believe a record that the trail does not confirm.")
+@changes()
 def command(
     call: Call,
     session_id: str,
@@ -30,6 +29,7 @@ def command(
     agent: str | None,
     app: str | None,
     skip_validation: bool,
+    change: Change,
 ) -> None:
     """Take over from a session that ended or crashed.
 
@@ -41,7 +41,12 @@ def command(
     Example:
       holdfast session resume s-2026-001 --as s-2026-002
     """
-    with writing(call, app=_app(app)) as service:
+    if change.dry_run:
+        session = session_at(call, session_id)
+        text = f"Would take over from {safe(session_id)}, which is {session.status}"
+        tell_plan(call.output, text, session_id=session_id, status=str(session.status), new_session_id=new_id)
+        return
+    with writing(call, app=app_named(app), reason=change.reason) as service:
         sessions = service.sessions
         # Not the session of the command line, which is that of a whole day.
         name = new_id or sessions.new_name()
@@ -51,12 +56,3 @@ def command(
         call.output.data(as_json_tree(fields))
         return
     call.output.lines(safe(line) for line in state.briefing().splitlines())
-
-
-def _app(text: str | None) -> App | None:
-    """Load the program that a flag or the configuration names."""
-    from holdfast.cli.app_loading import load_app
-    from holdfast.config import Config
-
-    named = text or Config.load().app
-    return load_app(named) if named else None

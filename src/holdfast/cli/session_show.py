@@ -46,6 +46,15 @@ def command(call: Call, session_id: str) -> None:
     _print(call.output, session)
 
 
+def session_at(call: Call, session_id: str) -> Session:
+    """Answer the record of a session, confirmed by the trail."""
+    from holdfast.application.session_files import SessionFiles
+    from holdfast.domain.ids import check_session_id
+
+    with reading(call) as kit:
+        return SessionFiles(kit).confirmed(check_session_id(session_id)).session
+
+
 def _print(output: Output, session: Session) -> None:
     context = session.context
     usage = None if context.context_usage is None else f"{100 * context.context_usage:.0f} % full"

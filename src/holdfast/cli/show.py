@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import click
 from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.listing import meta_fields, time_text
+from holdfast.cli.moments import read_point
 from holdfast.cli.opening import find, reading, store_above, tell_looked
 from holdfast.cli.output import Output, counted, json_safe, safe, size_text
 from holdfast.cli.pointer import look_up, parse_pointer
@@ -48,14 +49,17 @@ class _ShowCommand(StoreCommand):
 
 
 @click.command("show", cls=_ShowCommand)
-@click.argument("checkpoint", metavar="ID")
+@click.argument("checkpoint", metavar="ID", callback=read_point)
 @click.option(
     "--state", metavar="[=POINTER]", help="Print the state as JSON, or a place in it: --state=/messages/0."
 )
 @click.option("--meta", is_flag=True, help="Print what is known about it, and do not read the state.")
 @click.option("--raw", is_flag=True, help="Print the stored record, byte for byte.")
+@click.option("--parents", is_flag=True, help="List what it grew out of, the nearest first.")
+@click.option("--web", is_flag=True, help="Print its address in the dashboard, and nothing else.")
+@click.option("--web-url", metavar="URL", help="Where the dashboard is. [default: as web_url says]")
 @app_option
-def command(call: Call, checkpoint: str, state: str | None, meta: bool, raw: bool, app: str | None) -> None:
+def command(call: Call, checkpoint: str, state: str | None, app: str | None, **how: Any) -> None:
     """Show one checkpoint: what it is, and its state.
 
     ID is WF@42, WF@latest, WF@42~2, WF@phase:2, WF@stage:NAME, a UUID or its
@@ -67,34 +71,78 @@ def command(call: Call, checkpoint: str, state: str | None, meta: bool, raw: boo
     Example:
       holdfast show WF-2026-001@latest --state=/messages/0
     """
-    if sum((state is not None, meta, raw)) > 1:
-        raise click.UsageError("--state, --meta and --raw exclude each other")
-    pointer = parse_pointer(state or "")
+    view = View(state=state, **how)
     if is_point(checkpoint):
-        if meta or raw:
-            raise click.UsageError("--meta and --raw are for checkpoints; nothing is stored of a point")
-        _show_point(call, checkpoint, state, pointer, app)
+        if not view.is_of_state:
+            raise click.UsageError("a point has a state and nothing else: --state is all that can be asked")
+        _show_point(call, checkpoint, state, view.pointer, app)
         return
     call = _at_its_store(call, checkpoint)
     with reading(call) as kit:
         found = find(kit, checkpoint)
-        show = _shown(kit, found, state, pointer, meta=meta, raw=raw)
+        if view.web:
+            _show_address(call, found, view.web_url)
+            return
+        show = _shown(kit, found, view)
         tell_looked(call, kit, AuditType.STATE_READ, [found])
         show(call.output)
 
 
-def _shown(
-    kit: Kit, found: Found, state: str | None, pointer: tuple[str, ...], *, meta: bool, raw: bool
-) -> Callable[[Output], None]:
+@dataclass(frozen=True, slots=True)
+class View:
+    """What of a checkpoint is asked for."""
+
+    state: str | None = None
+    meta: bool = False
+    raw: bool = False
+    parents: bool = False
+    web: bool = False
+    web_url: str | None = None
+
+    def __post_init__(self) -> None:
+        if sum((self.state is not None, self.meta, self.raw, self.parents, self.web)) > 1:
+            raise click.UsageError("--state, --meta, --raw, --parents and --web exclude each other")
+        parse_pointer(self.state or "")
+
+    @property
+    def pointer(self) -> tuple[str, ...]:
+        """The place in the state that is meant."""
+        return parse_pointer(self.state or "")
+
+    @property
+    def is_of_state(self) -> bool:
+        """Whether the state is enough to answer."""
+        return not (self.meta or self.raw or self.parents or self.web)
+
+
+def _shown(kit: Kit, found: Found, view: View) -> Callable[[Output], None]:
     """Read and verify what is asked for; answer how to print it."""
-    if raw:
+    if view.raw:
         return partial(_show_raw, found, _raw(kit, found))
-    if meta:
+    if view.meta:
         return partial(_show_meta, described(kit, found))
-    if state is not None:
+    if view.parents:
+        from holdfast.cli.ancestors import ancestors, show_ancestors
+
+        return partial(show_ancestors, found, ancestors(kit, found))
+    if view.state is not None:
         tree, notes = state_of(kit, found)
-        return partial(_show_state, found, look_up(tree, pointer), notes)
+        return partial(_show_state, found, look_up(tree, view.pointer), notes)
     return partial(_show_both, described(kit, found), *state_of(kit, found))
+
+
+def _show_address(call: Call, found: Found, web_url: str | None) -> None:
+    """Print where the dashboard shows a checkpoint; whether one is served there is not looked at."""
+    from urllib.parse import quote
+
+    from holdfast.config import Config
+
+    base = Config.load({"web_url": web_url}).web_url
+    address = f"{base.rstrip('/')}/#/checkpoints/{quote(str(found), safe='')}"
+    if call.output.as_json:
+        call.output.data({"id": str(found), "url": address})
+    else:
+        call.output.line(safe(address))
 
 
 def _show_point(call: Call, text: str, state: str | None, pointer: tuple[str, ...], app: str | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from holdfast.cli.changing import Change, changes, tell_plan
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.opening import find_workflow, reading, writing
 from holdfast.cli.output import safe
@@ -12,7 +13,8 @@ from holdfast.cli.output import safe
 @click.command("declare", cls=StoreCommand)
 @click.argument("workflow", metavar="WORKFLOW")
 @click.argument("subject", metavar="NAME")
-def command(call: Call, workflow: str, subject: str) -> None:
+@changes()
+def command(call: Call, workflow: str, subject: str, change: Change) -> None:
     """Say that a workflow is about a person.
 
     \b
@@ -21,7 +23,11 @@ def command(call: Call, workflow: str, subject: str) -> None:
     """
     with reading(call) as kit:
         find_workflow(kit, workflow)
-    with writing(call) as service:
+    if change.dry_run:
+        text = f"Would declare that {safe(workflow)} is about {safe(subject)}"
+        tell_plan(call.output, text, workflow_id=workflow, subject=subject)
+        return
+    with writing(call, reason=change.reason, workflow_id=workflow) as service:
         pseudonym = service.subjects.declare(workflow, subject)
     if call.output.as_json:
         call.output.data({"workflow_id": workflow, "pseudonym": pseudonym})

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from holdfast.cli.bars import watched
+from holdfast.cli.changing import Change, changes
 from holdfast.cli.exits import Exit
 from holdfast.cli.group import Call, StoreCommand
+from holdfast.cli.moments import read_moment
 from holdfast.cli.opening import entry_of, find, reading, tell, writing
 from holdfast.cli.output import Output, counted, safe
 from holdfast.domain.audit_type import AuditType
@@ -19,10 +22,11 @@ from holdfast.domain.errors import CheckpointError
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
     from holdfast.application.recovery.quarantining import SetAside
-    from holdfast.application.validate import Listed
+    from holdfast.application.validate import Listed, ValidationResult
     from holdfast.domain.audit_entry import AuditEntry
 
-_Item = TypeVar("_Item")
+#: So many checkpoints of a neighbourhood are checked by one thread at a time.
+_STRETCH_MAX = 256
 
 
 @dataclass(slots=True)
@@ -44,12 +48,76 @@ class Verdict:
         return not self.problems
 
 
+@dataclass(frozen=True, slots=True)
+class Which:
+    """Which of all checkpoints are checked, and how many at a time.
+
+    Attributes:
+        sample: the share of them, chosen by chance; None for all.
+        since: only those made later.
+    """
+
+    sample: float | None = None
+    since: datetime | None = None
+    jobs: int = 1
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether some are left out."""
+        return self.sample is not None or self.since is not None
+
+    def chosen(self, checkpoints: Iterable[Listed]) -> list[Listed]:
+        """Answer those that are meant, in their order: of any, at least one."""
+        from random import SystemRandom
+
+        from holdfast.domain.time import timestamp_text
+
+        since = timestamp_text(self.since) if self.since else ""
+        found = [one for one in checkpoints if one.found.entry.timestamp >= since]
+        if self.sample is None or not found:
+            return found
+        count = max(1, round(len(found) * self.sample))
+        return [found[place] for place in sorted(SystemRandom().sample(range(len(found)), count))]
+
+
+EVERY = Which()
+
+
+def _read_share(context: click.Context, option: click.Parameter, value: str | None) -> float | None:
+    """Read a share: `5%`."""
+    if value is None:
+        return None
+    try:
+        share = float(value.removesuffix("%")) / 100
+    except ValueError:
+        share = -1.0
+    if not (value.endswith("%") and 0 < share <= 1):
+        raise click.BadParameter(f"{value!r} is no share; write 5%", context, option)
+    return share
+
+
 @click.command("validate", cls=StoreCommand)
 @click.argument("checkpoints", metavar="[ID]...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Check every checkpoint. [default without ID]")
 @click.option("--deep", is_flag=True, help="Also check events, sums, blobs and the store's own files.")
+@click.option(
+    "--sample", metavar="N%", callback=_read_share, help="Check so many of all, chosen by chance: 5%."
+)
+@click.option("--since", metavar="TIME", callback=read_moment, help="Of all, only later ones: 7d.")
+@click.option(
+    "--jobs", metavar="N", type=click.IntRange(1, 64), default=1, help="So many at a time. [default: 1]"
+)
 @click.option("--quarantine", is_flag=True, help="Set aside what is damaged, and rebuild keyframes.")
-def command(call: Call, checkpoints: tuple[str, ...], everything: bool, deep: bool, quarantine: bool) -> None:
+@changes()
+def command(
+    call: Call,
+    checkpoints: tuple[str, ...],
+    everything: bool,
+    deep: bool,
+    quarantine: bool,
+    change: Change,
+    **narrowed: Any,
+) -> None:
     """Check that checkpoints are what was committed.
 
     Each record, its place in the chain, the state and its blobs are read and
@@ -61,32 +129,38 @@ def command(call: Call, checkpoints: tuple[str, ...], everything: bool, deep: bo
     Example:
       holdfast validate --all --deep
     """
-    if checkpoints and everything:
-        raise click.UsageError("give checkpoints or --all, not both")
+    which = Which(**narrowed)
+    if checkpoints and (everything or which.is_narrowed):
+        raise click.UsageError("give checkpoints, or --all with --sample and --since, not both")
     verdict = Verdict()
     with reading(call) as kit:
         named = _named(kit, checkpoints)
         if checkpoints:
-            _check_each(call.output, kit, named, verdict)
+            _check_each(call.output, kit, named, verdict, jobs=which.jobs)
         else:
-            check_everything(call.output, kit, verdict)
+            check_everything(call.output, kit, verdict, which)
         if deep:
             check_deeply(call.output, kit, verdict)
         url = kit.store.url
         tell(call, kit, _entries(kit, named, verdict))
     if quarantine and verdict.damaged:
-        _set_aside(call, verdict)
+        _set_aside(call, verdict, change)
     _print(call.output, url, verdict)
     if not verdict.valid:
         raise click.exceptions.Exit(Exit.CORRUPT)
 
 
-def _set_aside(call: Call, verdict: Verdict) -> None:
+def _set_aside(call: Call, verdict: Verdict, change: Change) -> None:
     """Set aside what is damaged: the pieces, and not what merely hangs on them."""
     from holdfast.application.recovery.quarantining import SetAside
 
+    if change.dry_run:
+        pieces = [f"{name}@{number}" for name, found in verdict.damaged.items() for number in found]
+        told = f"would be set aside: {', '.join(pieces)}" if pieces else "keyframes would be rebuilt"
+        verdict.set_aside.append(SetAside(notes=(told,)))
+        return
     try:
-        with writing(call) as service:
+        with writing(call, reason=change.reason) as service:
             for workflow_id, problems in verdict.damaged.items():
                 verdict.set_aside.append(service.quarantine.set_aside_invalid(workflow_id, problems))
     except CheckpointError as refusal:
@@ -116,9 +190,9 @@ def _entries(kit: Kit, named: list[Listed], verdict: Verdict) -> list[AuditEntry
     ]
 
 
-def check_everything(output: Output, kit: Kit, verdict: Verdict) -> None:
-    """Check all checkpoints that are kept."""
-    _check_each(output, kit, list(_all_checkpoints(kit, verdict)), verdict)
+def check_everything(output: Output, kit: Kit, verdict: Verdict, which: Which = EVERY) -> None:
+    """Check all checkpoints that are kept, or those that are chosen."""
+    _check_each(output, kit, which.chosen(_all_checkpoints(kit, verdict)), verdict, jobs=which.jobs)
 
 
 def _named(kit: Kit, names: Iterable[str]) -> list[Listed]:
@@ -137,18 +211,17 @@ def _all_checkpoints(kit: Kit, verdict: Verdict) -> Iterator[Listed]:
             verdict.problems.append((workflow_id, told(error, workflow_id)))
 
 
-def _check_each(output: Output, kit: Kit, checkpoints: list[Listed], verdict: Verdict) -> None:
-    from holdfast.application.reading import Reader
-    from holdfast.application.validate import told, validate_listed
+def _check_each(
+    output: Output, kit: Kit, checkpoints: list[Listed], verdict: Verdict, *, jobs: int = 1
+) -> None:
+    from holdfast.application.validate import told
 
-    reader = Reader(kit)
-    for listed in progress(output, checkpoints, "checkpoints"):
+    results = _results(kit, checkpoints, jobs)
+    for listed, result in watched(output, results, "checkpoints", total=len(checkpoints)):
         place = str(listed.found)
         verdict.checkpoints += 1
-        try:
-            result = validate_listed(kit, reader, listed)
-        except CheckpointError as error:
-            verdict.problems.append((place, told(error, place)))
+        if isinstance(result, CheckpointError):
+            verdict.problems.append((place, told(result, place)))
             continue
         verdict.problems.extend((place, problem) for problem in result.problems)
         verdict.notes.extend((place, note) for note in result.notes)
@@ -158,11 +231,44 @@ def _check_each(output: Output, kit: Kit, checkpoints: list[Listed], verdict: Ve
                 found[listed.found.entry.sequence] = result.problems[0]
 
 
+def _results(
+    kit: Kit, checkpoints: list[Listed], jobs: int
+) -> Iterator[tuple[Listed, ValidationResult | CheckpointError]]:
+    """Validate checkpoints in their order, several at a time if that is wanted."""
+    if jobs == 1:
+        yield from map(_validator(kit), checkpoints)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    # Neighbours share most of what is read for them, so each thread gets a stretch of them.
+    size = min(_STRETCH_MAX, -(-len(checkpoints) // jobs) or 1)
+    stretches = [checkpoints[start : start + size] for start in range(0, len(checkpoints), size)]
+    with ThreadPoolExecutor(jobs) as pool:
+        for done in pool.map(lambda stretch: list(map(_validator(kit), stretch)), stretches):
+            yield from done
+
+
+def _validator(kit: Kit) -> Callable[[Listed], tuple[Listed, ValidationResult | CheckpointError]]:
+    """Answer what validates checkpoints, for one thread."""
+    from holdfast.application.reading import Reader
+    from holdfast.application.validate import validate_listed
+
+    reader = Reader(kit)
+
+    def validated(listed: Listed) -> tuple[Listed, ValidationResult | CheckpointError]:
+        try:
+            return listed, validate_listed(kit, reader, listed)
+        except CheckpointError as error:
+            return listed, error
+
+    return validated
+
+
 def check_deeply(output: Output, kit: Kit, verdict: Verdict) -> None:
     """Check the chains of events and everything the store keeps about itself."""
     from holdfast.application.validate import told
 
-    for workflow_id in progress(output, sorted(kit.store.workflows()), "events"):
+    for workflow_id in watched(output, sorted(kit.store.workflows()), "events", what=str):
         try:
             verdict.events += count_events(kit, workflow_id)
         except CheckpointError as error:
@@ -187,15 +293,6 @@ def count_events(kit: Kit, workflow_id: str) -> int:
         previous = event.hash
         count += 1
     return count
-
-
-def progress(output: Output, items: list[_Item], label: str) -> Iterable[_Item]:
-    """Show a bar on a terminal while a list is worked through."""
-    if output.quiet or output.as_json or not sys.stderr.isatty():
-        yield from items
-        return
-    with click.progressbar(items, label=label, file=sys.stderr) as bar:
-        yield from bar
 
 
 def _print(output: Output, url: str, verdict: Verdict) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 from holdfast.cli.output import json_safe
 
 _SHOWN_KEYS = 5
+#: Stands for a value that is not there.
+NOTHING = object()
 
 
 def as_json_tree(plain: Any) -> Any:

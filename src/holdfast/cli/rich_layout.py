@@ -1,0 +1,71 @@
+"""Tables and trees on a terminal, laid out by rich; loaded only where there is one."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Literal
+
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+from rich.tree import Tree
+
+from holdfast.cli.terminal_text import safe
+
+if TYPE_CHECKING:
+    from holdfast.cli.tables import Table
+    from holdfast.cli.trees import Branch
+
+#: Columns whose words say how something stands.
+_STATUS_COLUMNS = frozenset({"status", "outcome", "result", "level"})
+_STYLES = {
+    "green": {"completed", "success", "copied", "migrated", "ok", "valid", "restored", "granted"},
+    "yellow": {"paused", "waiting", "warn", "pending", "ready", "recovering", "stale"},
+    "red": {"failed", "failure", "damaged", "refused", "denied", "corrupt", "crashed", "cancelled"},
+}
+_STYLE_OF = {word: style for style, words in _STYLES.items() for word in words}
+_GAP = 2
+
+
+def print_table(table: Table, *, is_colored: bool) -> None:
+    """Print a table with a bold head, wrapped to the width of the terminal."""
+    _console(is_colored=is_colored).print(laid_out(table))
+
+
+def laid_out(table: Table) -> RichTable:
+    """Lay a table out: words that say how something stands are coloured, and say it without colour too."""
+    grid = RichTable(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
+    for title, side in zip(table.head, table.right.ljust(len(table.head)), strict=True):
+        justify: Literal["left", "right"] = "right" if side == "r" else "left"
+        grid.add_column(title, justify=justify, overflow="fold")
+    for row in table.rows:
+        grid.add_row(*(_cell(name, cell) for name, cell in zip(table.names, row, strict=True)))
+    return grid
+
+
+def _cell(column: str, cell: str) -> Text:
+    word = cell.partition(" ")[0].strip(",").lower()
+    return Text(safe(cell), style=_STYLE_OF.get(word, "") if column in _STATUS_COLUMNS else "")
+
+
+def print_tree(root: Branch, *, is_colored: bool) -> None:
+    """Print a tree with lines between its branches."""
+    _console(is_colored=is_colored).print(grown(root))
+
+
+def grown(root: Branch) -> Tree:
+    """Lay a tree out."""
+    whole = Tree(Text(safe(root.text), style="bold"), guide_style="dim")
+    waiting = [(root, whole)]
+    while waiting:
+        branch, tree = waiting.pop()
+        for one in branch.below:
+            waiting.append((one, tree.add(Text(safe(one.text)))))
+    return whole
+
+
+def _console(*, is_colored: bool) -> Console:
+    # Text out of a store is no markup, and is not searched for what might be highlighted.
+    return Console(
+        file=sys.stdout, color_system="auto" if is_colored else None, markup=False, highlight=False
+    )

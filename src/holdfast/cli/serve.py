@@ -1,0 +1,130 @@
+"""`holdfast serve`: the HTTP API and the dashboard, until somebody ends them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from holdfast.cli.exits import Exit, Failure
+from holdfast.cli.group import Call, StoreCommand
+from holdfast.cli.output import safe
+
+if TYPE_CHECKING:
+    from holdfast.server.desk import Desk
+    from holdfast.server.settings import Settings
+
+
+@click.command("serve", cls=StoreCommand)
+@click.option(
+    "--bind", metavar="HOST:PORT", default="127.0.0.1:8787", show_default=True, help="Where to listen."
+)
+@click.option("--read-only", is_flag=True, help="Change nothing, whoever asks.")
+@click.option(
+    "--allow-host", "hosts", metavar="NAME", multiple=True, help="A name that this server is asked by."
+)
+@click.option("--tls-cert", metavar="FILE", help="Certificate, for a server that others reach.")
+@click.option("--tls-key", metavar="FILE", help="Its private key.")
+@click.option(
+    "--rate", metavar="N", type=click.FloatRange(min=0.1), default=200.0, help="Requests a second for each."
+)
+def command(
+    call: Call,
+    bind: str,
+    read_only: bool,
+    hosts: tuple[str, ...],
+    tls_cert: str | None,
+    tls_key: str | None,
+    rate: float,
+) -> None:
+    """Serve the HTTP API and the dashboard.
+
+    Listens on this machine only, unless --bind says otherwise. Everybody who
+    asks needs a token (`holdfast token create`); the address that is printed
+    at the start signs your browser in. Ctrl-C ends it.
+
+    \b
+    Example:
+      holdfast serve --store ./kelp --bind 127.0.0.1:8787
+    """
+    settings = _settings(bind, read_only, hosts, tls_cert, tls_key, rate)
+    _serve(call, settings)
+
+
+def _settings(
+    bind: str, read_only: bool, hosts: tuple[str, ...], cert: str | None, key: str | None, rate: float
+) -> Settings:
+    if (cert is None) != (key is None):
+        raise click.UsageError("--tls-cert and --tls-key go together")
+    try:
+        from holdfast.server.settings import Settings, parse_bind
+    except ImportError as missing:
+        raise _not_installed(missing) from missing
+    host, port = parse_bind(bind)
+    names = frozenset(name.lower() for name in hosts)
+    return Settings(host, port, names, read_only, cert, key, rate=rate)
+
+
+def _not_installed(missing: ImportError) -> Exception:
+    if (missing.name or "").startswith("holdfast"):
+        return missing
+    return Failure(
+        "not_installed",
+        Exit.UNEXPECTED,
+        f"a package of the server is not installed ({missing.name})",
+        hint="Run `pip install 'holdfast[server]'`.",
+    )
+
+
+def _serve(call: Call, settings: Settings) -> None:
+    from dataclasses import replace
+
+    try:
+        from holdfast.server import serving
+        from holdfast.server.desk import open_desk
+    except ImportError as missing:
+        raise _not_installed(missing) from missing
+    from holdfast.config import Config
+
+    desk = open_desk(Config.load({"store": call.store}), settings)
+    try:
+        _refuse_open(desk, settings)
+        listener = serving.listen(settings)
+        desk.settings = replace(settings, port=listener.getsockname()[1])
+        serving.serve(desk, listener, lambda: _tell(call, desk))
+    finally:
+        desk.close()
+
+
+def _refuse_open(desk: Desk, settings: Settings) -> None:
+    """Refuse to let a whole network in where nobody was given a token, or tokens would cross it readable.
+
+    Raises:
+        Failure: so it would be.
+    """
+    if settings.is_local:
+        return
+    if not desk.service.tokens.listing():
+        raise Failure(
+            "no_token",
+            Exit.REFUSED,
+            "others could reach this server, and nobody has a token",
+            place=settings.host,
+            hint="Make one with `holdfast token create NAME --role viewer`, or bind 127.0.0.1.",
+        )
+    if settings.tls_cert is None:
+        click.echo("warning: tokens cross the network as they are: give --tls-cert and --tls-key", err=True)
+
+
+def _tell(call: Call, desk: Desk) -> None:
+    """Say where it is; the key is in the part of the address that browsers do not send."""
+    settings = desk.settings
+    page = f"{settings.url}/ui/#key={desk.doorkeeper.key}"
+    if call.output.as_json:
+        told = {"message_type": "serving", "url": settings.url, "page": page}
+        call.output.data({**told, "store": desk.kit.store.url, "read_only": desk.kit.store.read_only})
+        return
+    call.output.line(f"Serving {safe(desk.kit.store.url)}")
+    call.output.line(f"  dashboard  {page}")
+    call.output.line(f"  API        {settings.url}/v1/openapi.json")
+    call.output.note("Ctrl-C ends it.")

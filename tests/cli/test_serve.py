@@ -1,0 +1,113 @@
+"""`holdfast serve`: a real process, asked over a real socket, and ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+
+import pytest
+
+import holdfast
+
+
+@pytest.fixture
+def store(tmp_path):
+    with holdfast.open(str(tmp_path / "store")) as service:
+        service.create_checkpoint("WF-1", {"a": 1})
+    return str(tmp_path / "store")
+
+
+@contextmanager
+def serving(store, *flags):
+    """Run the command; answer the process and what it told when it was ready."""
+    command = [
+        sys.executable,
+        "-m",
+        "holdfast",
+        "serve",
+        "--store",
+        store,
+        "--bind",
+        "127.0.0.1:0",
+        "--json",
+        *flags,
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
+    ) as process:
+        try:
+            assert process.stdout is not None
+            text = "".join(iter(process.stdout.readline, "}\n")) + "}"
+            yield process, json.loads(text)
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def ask(told, path, token=None):
+    token = token or told["page"].partition("#key=")[2]
+    asked = urllib.request.Request(told["url"] + path, headers={"Authorization": f"Bearer {token}"})
+    return urllib.request.urlopen(asked, timeout=30)
+
+
+def test_it_tells_where_it_is_and_answers_there(run, store):
+    with serving(store) as (process, told):
+        assert told["store"] == f"file:{store}" and told["read_only"] is False
+        with ask(told, "/v1/session") as answer:
+            assert "admin" in json.load(answer)["scopes"]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 143
+
+
+def test_it_ends_while_somebody_listens(run, store):
+    with serving(store) as (process, told), ask(told, "/v1/events") as stream:
+        assert stream.readline() == b"retry: 3000\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        assert stream.read() is not None
+
+
+def test_a_token_made_while_it_runs_is_good_and_a_revoked_one_is_not(run, store):
+    with serving(store, "--read-only") as (process, told):
+        made = json.loads(run("token", "create", "ann", "--store", store, "--json").out)
+        with ask(told, "/v1/session", made["token"]) as answer:
+            assert json.load(answer)["name"] == "ann"
+        run("token", "revoke", made["id"], "--store", store)
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            ask(told, "/v1/session", made["token"])
+        assert refused.value.code == 401
+        refused.value.close()
+        process.terminate()
+        process.wait(30)
+
+
+def test_a_public_server_without_a_token_is_refused(run, store):
+    done = run("serve", "--store", store, "--bind", "0.0.0.0:0", "--json")
+    assert done.exit_code == 31
+    assert json.loads(done.err)["code"] == "no_token"
+
+
+@pytest.mark.parametrize(
+    ("flags", "code"),
+    [
+        (["--bind", "nowhere"], 31),
+        (["--bind", "127.0.0.1:99999"], 2),
+        (["--bind", "192.0.2.1:0"], 31),
+        (["--tls-cert", "c.pem"], 2),
+        (["--rate", "0"], 2),
+    ],
+)
+def test_what_cannot_be_served_is_told(run, store, flags, code):
+    assert run("serve", "--store", store, *flags).exit_code == code
+
+
+def test_a_store_that_is_not_there_is_not_made(run, tmp_path):
+    done = run("serve", "--store", str(tmp_path / "none"))
+    assert done.exit_code == 10
+    assert not (tmp_path / "none").exists()
