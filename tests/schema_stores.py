@@ -20,6 +20,7 @@ from holdfast.domain.personal import Personal
 from holdfast.domain.progress_report import REPORT_EVENT
 from holdfast.domain.state import WorkflowState
 from tests.encrypted import OLD_KEY
+from tests.server.served import application, caller_for
 
 BLOB_BYTES = 2048
 
@@ -49,9 +50,11 @@ def _plain_store(folder: Path) -> None:
         _fill(service)
         service.subjects.declare("WF-1", "ann@example.com")
         service.holds.place(workflow_id="WF-1", reason="case 7")
+        service.tokens.create("ann", ["viewer"])
         service.prune_checkpoints("WF-2", 1, 0)
         service.audit.set_register({"controller": {"name": "Reef"}, "activities": [{"name": "answering"}]})
         _care(service)
+    _ask_server(url)
     with _open(url, app=App(schema_version="1.1.0")) as newer:
         newer.create_checkpoint("WF-1", {"shape": "another"})
     call("audit", "anchor", "--store", url)
@@ -86,6 +89,15 @@ def _sealed_store(folder: Path) -> None:
         service.subject_export.write("ann@example.com", folder / "shared")
         service.erasure.workflow("WF-2", reason="asked for")
         _care(service)
+    _ask_server(url, encryption_key=f"command:echo {OLD_KEY.hex()}")
+
+
+def _ask_server(url: str, **settings: Any) -> None:
+    """Let a server do something under a key, and refuse something under another."""
+    with application(url, **settings) as (client, desk):
+        ask = caller_for(client, desk)
+        assert ask("POST", "/v1/holds", json={"workflow_id": "WF-2", "reason": "case 8"}).status_code == 201
+        assert ask("POST", "/v1/holds/00000000/release", json={"reason": "none"}).status_code == 404
 
 
 def _encoded_stores(folder: Path) -> None:

@@ -1,0 +1,1 @@
+"""What can be asked over HTTP, one module for each thing that is asked about."""

@@ -1,0 +1,229 @@
+"""Checkpoints: listed over all workflows, and shown one by one."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from itertools import islice
+from typing import Any, Literal
+
+import msgspec
+
+from holdfast.application.insight.checkpoint_listing import CheckpointFilter, checkpoint_page
+from holdfast.application.insight.checkpoint_rows import CheckpointRow, checkpoint_row
+from holdfast.application.insight.event_story import words
+from holdfast.application.insight.state_nodes import children_of
+from holdfast.application.loading import record_fields
+from holdfast.application.quarantine_files import is_quarantined
+from holdfast.application.resolve import Found, living
+from holdfast.domain.access import Scope
+from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES
+from holdfast.domain.errors import CheckpointError
+from holdfast.domain.ids import check_workflow_id
+from holdfast.server.acting import READING
+from holdfast.server.api.reading import Cursor, Limit, Text, aware, found_checkpoint
+from holdfast.server.desk import Desk
+from holdfast.server.etags import checkpoint_etag, is_named
+from holdfast.server.operation import Answer, Asked, Operation
+from holdfast.server.packing import packed
+
+_FIELDS_MAX = 200
+
+Status = Literal["active", "completed", "failed", "recovering"]
+Type = Literal[
+    "workflow_start",
+    "stage_start",
+    "stage_complete",
+    "agent_start",
+    "agent_complete",
+    "sync_barrier",
+    "error_state",
+    "workflow_complete",
+]
+
+
+class CheckpointsQuery(msgspec.Struct):
+    """Which checkpoints."""
+
+    run: Text | None = None
+    agent: Text | None = None
+    status: Status | None = None
+    type: Type | None = None
+    label: Text | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    cursor: Cursor | None = None
+    limit: Limit = 100
+
+
+class CheckpointPage(msgspec.Struct):
+    """Some checkpoints, newest first. A page may be short and go on: so many were looked at."""
+
+    items: list[CheckpointRow]
+    next_cursor: str | None
+
+
+class StateField(msgspec.Struct):
+    """One field of a state."""
+
+    name: str
+    kind: str
+    count: int | None
+    size_bytes: int
+    preview: str
+
+
+class CheckpointDetail(msgspec.Struct):
+    """Everything about one checkpoint but its state.
+
+    `summary` and `fields` are there for whoever may read states. Where the record or the state cannot be
+    read `problem` says why.
+    """
+
+    row: CheckpointRow
+    summary: str
+    error_message: str | None
+    resume_handler: str | None
+    max_retries: int
+    agent_version: str | None
+    schema_version: str
+    is_quarantined: bool
+    previous: str | None
+    next: str | None
+    fields: list[StateField]
+    forked_from: str | None
+    problem: str
+
+
+def list_checkpoints(desk: Desk, asked: Asked[CheckpointsQuery, None]) -> CheckpointPage:
+    """List checkpoints."""
+    query = asked.query
+    wanted = CheckpointFilter(
+        None if query.run is None else check_workflow_id(query.run),
+        query.agent,
+        query.status,
+        query.type,
+        query.label,
+        aware(query.since),
+        aware(query.until),
+    )
+    return CheckpointPage(*checkpoint_page(desk.kit, desk.runs, wanted, query.cursor, query.limit))
+
+
+def show_checkpoint(desk: Desk, asked: Asked[None, None]) -> Answer:
+    """Tell everything about one checkpoint but its state."""
+    found = found_checkpoint(desk, asked.path["checkpoint"])
+    etag = checkpoint_etag(found.entry)
+    is_set_aside = is_quarantined(desk.kit.store, found.workflow_id, found.entry.sequence)
+    # Whether it is set aside is no part of its version.
+    headers = {"ETag": etag, "Cache-Control": "no-store" if is_set_aside else "private, no-cache"}
+    if not is_set_aside and is_named(etag, asked.headers.get("if-none-match", "")):
+        return Answer(status=304, headers=headers)
+    may_look = asked.identity.may(Scope.STATE_READ)
+    return packed(asked, _detail(desk, found, is_set_aside=is_set_aside, may_look=may_look), headers)
+
+
+def _detail(desk: Desk, found: Found, *, is_set_aside: bool, may_look: bool) -> CheckpointDetail:
+    record, problem = _record(desk, found)
+    tree: dict[str, Any] = {}
+    if may_look and not problem:
+        tree, problem = _tree(desk, found)
+    before, after = _neighbours(desk, found)
+    origin = desk.lineage.origin(found.workflow_id)
+    return CheckpointDetail(
+        checkpoint_row(found.workflow_id, found.entry),
+        words(tree.get("context_summary")) if isinstance(tree.get("context_summary"), str) else "",
+        _error(desk, found),
+        _text(record.get("handler")),
+        _number(record.get("max_retries")),
+        _text(record.get("agent_version")),
+        found.entry.schema,
+        is_set_aside,
+        before,
+        after,
+        [
+            StateField(str(node.key), node.kind, node.count, node.size_bytes, node.preview)
+            for node in children_of(tree, (), 0, _FIELDS_MAX)
+        ],
+        origin.point if origin is not None and before is None else None,
+        problem,
+    )
+
+
+def _record(desk: Desk, found: Found) -> tuple[dict[str, Any], str]:
+    try:
+        return record_fields(desk.kit.store, found.workflow_id, found.entry, desk.kit.vault), ""
+    except CheckpointError as damage:
+        return {}, words(damage.message)
+
+
+def _tree(desk: Desk, found: Found) -> tuple[dict[str, Any], str]:
+    try:
+        point = desk.travel.checkpoint(found)
+    except CheckpointError as damage:
+        return {}, words(damage.message)
+    desk.note_looked(point)
+    return point.tree, ""
+
+
+def _error(desk: Desk, found: Found) -> str | None:
+    if found.entry.status == "active":
+        return None
+    try:
+        last = desk.reader.last_status(found)
+    except CheckpointError:
+        return None
+    return None if last is None else _text(last.data.get("error_message"))
+
+
+def _neighbours(desk: Desk, found: Found) -> tuple[str | None, str | None]:
+    """Name the checkpoints before and after one that are kept."""
+    later = None
+    entries = living(desk.kit.store, found.workflow_id)
+    for entry in entries:
+        if entry.sequence <= found.entry.sequence:
+            break
+        later = entry
+    earlier = next(islice(entries, 1), None)
+    names = [None if one is None else f"{found.workflow_id}@{one.sequence}" for one in (earlier, later)]
+    return names[0], names[1]
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _number(value: Any) -> int:
+    return value if type(value) is int else DEFAULT_MAX_RETRIES
+
+
+OPERATIONS = (
+    Operation(
+        "listCheckpoints",
+        "GET",
+        "/checkpoints",
+        Scope.READ,
+        "List checkpoints, the newest first.",
+        list_checkpoints,
+        query=CheckpointsQuery,
+        result=CheckpointPage,
+        alias=True,
+        tag="checkpoints",
+        problems={409: "What is stored is damaged, or cannot be read here."},
+    ),
+    Operation(
+        "getCheckpoint",
+        "GET",
+        "/checkpoints/{checkpoint}",
+        Scope.READ,
+        "Tell everything about one checkpoint but its state.",
+        show_checkpoint,
+        result=CheckpointDetail,
+        alias=True,
+        tag="checkpoints",
+        problems={
+            **READING,
+            304: "It is what If-None-Match names.",
+            409: "Several have such a name, or what is stored is damaged.",
+        },
+    ),
+)

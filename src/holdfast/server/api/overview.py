@@ -1,0 +1,43 @@
+"""The whole store at a glance."""
+
+from __future__ import annotations
+
+from holdfast.application.insight.overview import Need, NeedAction, NeedKind, Overview, overview
+from holdfast.domain.access import Scope
+from holdfast.server.api.audit import anchored_size
+from holdfast.server.desk import Desk
+from holdfast.server.operation import Asked, Operation
+
+
+def show_overview(desk: Desk, asked: Asked[None, None]) -> Overview:
+    """Tell how many workflows stand how, what is at work, and what needs somebody."""
+    found = overview(desk.kit, desk.runs)
+    need = _unanchored(desk)
+    if need is not None:
+        found.needs.append(need)
+    return found
+
+
+def _unanchored(desk: Desk) -> Need | None:
+    """Tell of a trail that was signed once, and grew for long since without being signed again."""
+    anchored = anchored_size(desk)
+    unsigned = desk.kit.store.integrate() - anchored if anchored else 0
+    if unsigned <= 2 * desk.kit.head_interval:
+        return None
+    reason = f"{unsigned} entries of the trail are not covered by a signed head"
+    return Need(NeedKind.UNANCHORED, None, None, "", reason, NeedAction.NONE, "holdfast audit anchor")
+
+
+OPERATIONS = (
+    Operation(
+        "getOverview",
+        "GET",
+        "/overview",
+        Scope.READ,
+        "Tell how the workflows stand, and what needs somebody.",
+        show_overview,
+        result=Overview,
+        tag="runs",
+        problems={409: "What is stored is damaged, or cannot be read here."},
+    ),
+)

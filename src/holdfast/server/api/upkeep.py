@@ -1,0 +1,244 @@
+"""Looking after checkpoints: whether they are what was committed, and whether retention may take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+import msgspec
+
+from holdfast.application.reading import Reader
+from holdfast.application.resolve import resolve
+from holdfast.application.validate import list_workflow, told, validate_listed
+from holdfast.domain.access import Scope
+from holdfast.domain.audit_type import AuditType, Outcome
+from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError
+from holdfast.domain.event import decode_event
+from holdfast.domain.ids import GENESIS, check_workflow_id
+from holdfast.domain.time import timestamp_text
+from holdfast.server.acting import CHANGING, Acting, Name, begin
+from holdfast.server.desk import Desk
+from holdfast.server.etags import check_match, checkpoint_etag
+from holdfast.server.operation import Answer, Asked, Operation
+from holdfast.server.operations import OperationRow, Progress
+
+_NAMED_MAX = 500
+
+
+class Validate(Acting):
+    """What to check."""
+
+    #: Null: every workflow.
+    workflow_id: Name | None = None
+    #: Also events, sums, blobs and the store's own files.
+    deep: bool = False
+
+
+class Change(Acting):
+    """What is to be changed of a checkpoint; its label was given with it, and cannot be."""
+
+    #: Whether it stays whatever retention says.
+    pinned: bool
+
+
+class Validation(msgspec.Struct):
+    """Whether a checkpoint is what was committed; notes are damage that did no harm."""
+
+    id: str
+    valid: bool
+    problems: list[str]
+    notes: list[str]
+
+
+class Found(msgspec.Struct):
+    """Something that was found, and where."""
+
+    place: str
+    problem: str
+
+
+class StoreValidation(msgspec.Struct):
+    """Whether what was looked at is what was committed."""
+
+    valid: bool
+    checkpoints: int
+    events: int
+    #: How many there are; so many are named at most.
+    problem_count: int
+    problems: list[Found]
+    notes: list[Found]
+
+
+class Standing(msgspec.Struct):
+    """How a checkpoint stands after a change."""
+
+    id: str
+    pinned: bool
+    status: str
+    retry_count: int
+    updated_at: str
+
+
+def validate_checkpoint(desk: Desk, asked: Asked[None, Acting]) -> Validation:
+    """Check one checkpoint."""
+    found = resolve(desk.kit.store, asked.path["checkpoint"])
+    begin(desk, asked, "validateCheckpoint", found.workflow_id)
+    result = desk.service.validate_checkpoint(str(found))
+    return Validation(str(found), result.valid, list(result.problems), list(result.notes))
+
+
+def validate(desk: Desk, asked: Asked[None, Validate]) -> Answer:
+    """Check a workflow, or all of them."""
+    body = asked.body
+    if body.workflow_id is not None:
+        head = desk.kit.store.head(check_workflow_id(body.workflow_id))
+        if not (head.sequence or head.event_seq):
+            raise CheckpointNotFoundError("there is no such workflow", place=body.workflow_id)
+    begin(desk, asked, "validate", body.workflow_id)
+    return desk.operations.start(
+        "validate",
+        partial(_validate, desk, body),
+        asked,
+        scope=Scope.WRITE,
+        workflow_id=body.workflow_id,
+        unit="workflows",
+    )
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What was found so far."""
+
+    checkpoints: int = 0
+    events: int = 0
+    problem_count: int = 0
+    problems: list[Found] = field(default_factory=list)
+    notes: list[Found] = field(default_factory=list)
+
+    def add(self, place: str, problem: str, *, harm: bool = True) -> None:
+        """Add something; of very much, only so much is named."""
+        self.problem_count += harm
+        kept = self.problems if harm else self.notes
+        if len(kept) < _NAMED_MAX:
+            kept.append(Found(place, problem))
+
+
+def _validate(desk: Desk, body: Validate, progress: Progress) -> StoreValidation:
+    tally = _Tally()
+    chosen = [body.workflow_id] if body.workflow_id is not None else sorted(desk.kit.store.workflows())
+    for number, workflow_id in enumerate(chosen):
+        progress.step(number, len(chosen))
+        try:
+            _check_workflow(desk, workflow_id, tally, progress)
+            tally.events += sum(1 for _ in _events(desk, workflow_id, progress)) if body.deep else 0
+        except CheckpointError as problem:
+            tally.add(workflow_id, told(problem, workflow_id))
+    if body.deep and body.workflow_id is None:
+        for finding in desk.kit.store.check():
+            progress.check()
+            tally.add(finding.place, finding.problem, harm=finding.harm)
+    progress.step(len(chosen), len(chosen))
+    _tell(desk, body, tally)
+    return StoreValidation(
+        not tally.problem_count,
+        tally.checkpoints,
+        tally.events,
+        tally.problem_count,
+        tally.problems,
+        tally.notes,
+    )
+
+
+def _check_workflow(desk: Desk, workflow_id: str, tally: _Tally, progress: Progress) -> None:
+    reader = Reader(desk.kit)
+    for listed in list_workflow(desk.kit.store, workflow_id):
+        progress.check()
+        tally.checkpoints += 1
+        result = validate_listed(desk.kit, reader, listed)
+        for problem in result.problems:
+            tally.add(str(listed.found), problem)
+        for note in result.notes:
+            tally.add(str(listed.found), note, harm=False)
+
+
+def _events(desk: Desk, workflow_id: str, progress: Progress) -> Iterator[None]:
+    """Read the events of a workflow, each verified on top of the one before."""
+    previous: str | None = None
+    for line in desk.kit.store.events(workflow_id):
+        progress.check()
+        event = decode_event(line, previous)
+        if previous is None and event.seq == 1:
+            # Nothing was pruned before it, so the first one's hash can be checked as well.
+            decode_event(line, GENESIS)
+        previous = event.hash
+        yield
+
+
+def _tell(desk: Desk, body: Validate, tally: _Tally) -> None:
+    facts = {"checkpoints": tally.checkpoints, "events": tally.events, "problems": tally.problem_count}
+    outcome = Outcome.FAILURE if tally.problem_count else Outcome.SUCCESS
+    desk.note(AuditType.CHECKPOINT_VALIDATED, body.workflow_id, facts, outcome=outcome)
+
+
+def change_checkpoint(desk: Desk, asked: Asked[None, Change]) -> Answer:
+    """Pin a checkpoint, or leave it to retention again."""
+    found = resolve(desk.kit.store, asked.path["checkpoint"])
+    check_match(checkpoint_etag(found.entry), asked.headers)
+    begin(desk, asked, "changeCheckpoint", found.workflow_id)
+    change = desk.service.pin if asked.body.pinned else desk.service.unpin
+    stands = change(found.id)
+    standing = Standing(
+        str(found), stands.pinned, str(stands.status), stands.retry_count, timestamp_text(stands.updated_at)
+    )
+    etag = checkpoint_etag(resolve(desk.kit.store, found.id).entry)
+    return Answer(standing, 200, {"ETag": etag})
+
+
+OPERATIONS = (
+    Operation(
+        "validateCheckpoint",
+        "POST",
+        "/checkpoints/{checkpoint}/validate",
+        Scope.WRITE,
+        "Check that a checkpoint is what was committed.",
+        validate_checkpoint,
+        body=Acting,
+        result=Validation,
+        acts=True,
+        tag="upkeep",
+        problems=CHANGING,
+    ),
+    Operation(
+        "validate",
+        "POST",
+        "/validate",
+        Scope.WRITE,
+        "Check a workflow, or all of them; the result of the operation tells what is damaged.",
+        validate,
+        body=Validate,
+        result=OperationRow,
+        status=202,
+        acts=True,
+        tag="upkeep",
+        problems=CHANGING,
+    ),
+    Operation(
+        "changeCheckpoint",
+        "PATCH",
+        "/checkpoints/{checkpoint}",
+        Scope.WRITE,
+        "Pin a checkpoint, so that it stays whatever retention says, or unpin it.",
+        change_checkpoint,
+        body=Change,
+        result=Standing,
+        acts=True,
+        needs_version=True,
+        tag="upkeep",
+        problems={
+            **CHANGING,
+            412: "It was changed since it was looked at.",
+            428: "If-Match is missing.",
+        },
+    ),
+)

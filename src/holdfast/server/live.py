@@ -1,0 +1,231 @@
+"""What happens in the store, told to whoever listens: server-sent events, numbered as the trail numbers them.
+
+Everything that changes a store is an entry of its trail, and every entry has its place in one tree. That
+place is the id of an event here: whoever was cut off goes on after it, also at another server.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from itertools import islice
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from holdfast.domain.audit_entry import AuditEntry
+from holdfast.domain.audit_type import AuditType
+from holdfast.domain.errors import CheckpointError
+from holdfast.domain.time import timestamp_text
+from holdfast.domain.trail import decode_entry
+from holdfast.ports import Store
+from holdfast.server.problems import Refusal
+
+LOOK_SECONDS = 1.0
+HEARTBEAT_SECONDS = 15.0
+_BUFFERED = 2_000
+_AT_ONCE = 500
+_LOG = logging.getLogger("holdfast")
+_T = TypeVar("_T")
+
+#: Somebody looked: a page that looked again because of it would never rest.
+READS = frozenset(
+    {
+        AuditType.STATE_READ,
+        AuditType.STATE_RESTORED,
+        AuditType.EVENTS_READ,
+        AuditType.TRAIL_READ,
+        AuditType.TRAIL_VERIFIED,
+        AuditType.CHECKPOINT_VALIDATED,
+    }
+)
+
+
+class LiveEvent(msgspec.Struct):
+    """One entry of the trail, without its payload."""
+
+    index: int
+    time: str
+    type: str
+    workflow_id: str | None
+    agent: str | None
+    actor: str | None
+    outcome: str
+    facts: dict[str, bool | int | str]
+
+
+class Live:
+    """Looks at the log while somebody listens, once for all of them."""
+
+    def __init__(self, store: Store, *, streams_max: int, look_seconds: float = LOOK_SECONDS) -> None:
+        self._store = store
+        self._streams_max = streams_max
+        self._look_seconds = look_seconds
+        self._listeners = 0
+        self._size = 0
+        self._recent: deque[LiveEvent] = deque(maxlen=_BUFFERED)
+        self._has_ended = False
+        #: Set and replaced each time there is something new; made where the loop runs.
+        self._news: anyio.Event | None = None
+
+    async def run(self) -> None:
+        """Look at the log for as long as the server lives."""
+        self._news = anyio.Event()
+        while True:
+            if self._listeners:
+                try:
+                    await self._look()
+                except CheckpointError as problem:
+                    _LOG.warning("the log cannot be followed: %s", problem)
+                except Exception:
+                    # Nobody would ever look again.
+                    _LOG.exception("the log cannot be followed")
+            await anyio.sleep(self._look_seconds)
+
+    async def _look(self) -> None:
+        size = await _in_thread(self._store.integrate)
+        if size > self._size:
+            self._recent.extend(await self._read(max(self._size, size - _BUFFERED), size))
+            self._size = size
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._news is not None:
+            news, self._news = self._news, anyio.Event()
+            news.set()
+
+    def end(self) -> None:
+        """End every stream, so that the server can end."""
+        self._has_ended = True
+        self._wake()
+
+    def admit(self) -> None:
+        """Refuse one listener too many.
+
+        Raises:
+            Refusal: there are as many as there may be.
+        """
+        if self._listeners >= self._streams_max:
+            raise Refusal(
+                503, "too_many_streams", "too many are listening already", headers={"Retry-After": "10"}
+            )
+
+    async def listen(
+        self,
+        after: int | None,
+        wants: Callable[[LiveEvent], bool],
+        is_known: Callable[[], bool],
+        *,
+        with_facts: bool,
+    ) -> AsyncIterator[bytes]:
+        """Tell what comes after an entry, and go on until one side ends.
+
+        Args:
+            after: the first entry to be told; None: the next that comes.
+            wants: whether an event is to be told.
+            is_known: whether whoever listens still may; asked again and again, in a thread.
+            with_facts: whether is told who did it, and what the trail says of it.
+        """
+        if self._listeners >= self._streams_max:
+            # Several came at once, and were all let in.
+            return
+        self._listeners += 1
+        try:
+            async for piece in self._told(after, wants, is_known, with_facts=with_facts):
+                yield piece
+        except CheckpointError as problem:
+            _LOG.warning("a stream ends: %s", problem)
+        finally:
+            self._listeners -= 1
+
+    async def _told(
+        self,
+        after: int | None,
+        wants: Callable[[LiveEvent], bool],
+        is_known: Callable[[], bool],
+        *,
+        with_facts: bool,
+    ) -> AsyncIterator[bytes]:
+        size = await _in_thread(self._store.integrate)
+        # What has not happened yet is of another log.
+        position = size if after is None else min(after, size)
+        self._size = self._size or size
+        yield b"retry: 3000\n: listening\n\n"
+        while not self._has_ended and await _in_thread(is_known):
+            news = self._news
+            told = await self._since(position)
+            for event in filter(wants, told):
+                yield _message(event if with_facts else _without_facts(event))
+            position = told[-1].index + 1 if told else position
+            if not told and not await _woken(news):
+                yield _heartbeat(position)
+
+    async def _since(self, position: int) -> list[LiveEvent]:
+        """Answer what follows a position, from memory where it reaches back so far."""
+        if self._recent and self._recent[0].index <= position:
+            return [event for event in self._recent if event.index >= position][:_AT_ONCE]
+        return await self._read(position, position + _AT_ONCE) if position < self._size else []
+
+    async def _read(self, first: int, last: int) -> list[LiveEvent]:
+        return await _in_thread(partial(read_events, self._store, first, last))
+
+
+def read_events(store: Store, first: int, last: int) -> list[LiveEvent]:
+    """Read entries of the log; one that is damaged is told as such, and ends nothing."""
+    lines = islice(store.leaves(after=first), last - first)
+    return [_event(index, line) for index, line in enumerate(lines, first)]
+
+
+def _event(index: int, line: bytes) -> LiveEvent:
+    try:
+        entry = decode_entry(line, None)
+    except CheckpointError:
+        return LiveEvent(index, "", "DAMAGED", None, None, None, "failure", {})
+    return _of_entry(index, entry)
+
+
+def _of_entry(index: int, entry: AuditEntry) -> LiveEvent:
+    return LiveEvent(
+        index,
+        timestamp_text(entry.timestamp),
+        entry.type,
+        entry.workflow_id,
+        entry.agent,
+        entry.actor,
+        entry.outcome,
+        dict(entry.facts),
+    )
+
+
+def _without_facts(event: LiveEvent) -> LiveEvent:
+    """Leave out what is for whoever may read the trail."""
+    return msgspec.structs.replace(event, actor=None, facts={})
+
+
+def _message(event: LiveEvent) -> bytes:
+    """Write an event; all that could end a line early is inside JSON, which escapes it."""
+    return b"id: %d\nevent: entry\ndata: %b\n\n" % (event.index, msgspec.json.encode(event))
+
+
+def _heartbeat(position: int) -> bytes:
+    """Say that nothing happened; the id goes along: who is cut off now need not hear it all again."""
+    return (f"id: {position - 1}\n" if position else "").encode() + b": still here\n\n"
+
+
+async def _woken(news: anyio.Event | None) -> bool:
+    """Wait for something new; tell whether it came."""
+    with anyio.move_on_after(HEARTBEAT_SECONDS):
+        if news is None:
+            await anyio.sleep(LOOK_SECONDS)
+        else:
+            await news.wait()
+        return True
+    return False
+
+
+async def _in_thread(work: Callable[[], _T]) -> _T:
+    return await anyio.to_thread.run_sync(work)

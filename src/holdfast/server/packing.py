@@ -1,0 +1,38 @@
+"""Large answers made small on their way, for whoever can take them so."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.server.operation import JSON, Answer, Asked
+from holdfast.server.problems import encode
+
+#: Less is sent as it is.
+PACKED_BYTES_MIN = 4 * 1024
+_LEVEL = 5
+
+
+def packed(
+    asked: Asked[Any, Any],
+    body: Any,
+    headers: Mapping[str, str] | None = None,
+    media_type: str = JSON,
+) -> Answer:
+    """Write an answer, compressed where it is large and Accept-Encoding allows that."""
+    data = body if isinstance(body, bytes) else encode(body)
+    told = {**(headers or {}), "Vary": "Accept-Encoding"}
+    if len(data) >= PACKED_BYTES_MIN and _takes_gzip(asked.headers.get("accept-encoding", "")):
+        # The same answer gives the same bytes.
+        data = gzip.compress(data, _LEVEL, mtime=0)
+        told["Content-Encoding"] = "gzip"
+    return Answer(data, headers=told, media_type=media_type)
+
+
+def _takes_gzip(header: str) -> bool:
+    for part in header.lower().split(","):
+        name, _, setting = part.partition(";")
+        if name.strip() in ("gzip", "*"):
+            return setting.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False

@@ -1,0 +1,58 @@
+"""Everything that can be asked: one table that routes, the description, the scopes and the tests read."""
+
+from __future__ import annotations
+
+from holdfast.server.api import (
+    asking,
+    audit,
+    audit_exports,
+    audit_proofs,
+    checkpoints,
+    diffs,
+    events,
+    forking,
+    holding,
+    operations,
+    overview,
+    pruning,
+    quarantine,
+    recovering,
+    replaying,
+    reports,
+    runs,
+    search,
+    session,
+    states,
+    stats,
+    timeline,
+    tokens,
+    upkeep,
+)
+from holdfast.server.operation import Operation
+
+OPERATIONS: tuple[Operation, ...] = (
+    *asking.OPERATIONS,
+    *audit.OPERATIONS,
+    *audit_exports.OPERATIONS,
+    *audit_proofs.OPERATIONS,
+    *checkpoints.OPERATIONS,
+    *diffs.OPERATIONS,
+    *events.OPERATIONS,
+    *forking.OPERATIONS,
+    *holding.OPERATIONS,
+    *operations.OPERATIONS,
+    *overview.OPERATIONS,
+    *pruning.OPERATIONS,
+    *quarantine.OPERATIONS,
+    *recovering.OPERATIONS,
+    *replaying.OPERATIONS,
+    *reports.OPERATIONS,
+    *runs.OPERATIONS,
+    *search.OPERATIONS,
+    *session.OPERATIONS,
+    *states.OPERATIONS,
+    *stats.OPERATIONS,
+    *timeline.OPERATIONS,
+    *tokens.OPERATIONS,
+    *upkeep.OPERATIONS,
+)

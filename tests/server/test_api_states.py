@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+
+from holdfast.domain import plainjson
+from tests.application.insight.test_state_nodes import PLAIN
+from tests.server.acts import REQUEST_ID, told
+from tests.server.reads import filled, looked_at, refused
+from tests.server.served import application, caller_for
+
+STATE = "/v1/checkpoints/WF%2F1@2/state"
+
+
+@pytest.fixture(params=["file", "sqlite"])
+def served(request, tmp_path):
+    with application(filled(f"{request.param}:{tmp_path}/store")) as (client, desk):
+        yield client, desk
+
+
+@pytest.fixture(scope="module")
+def still(tmp_path_factory):
+    with looked_at(tmp_path_factory.mktemp("still")) as (client, desk):
+        yield caller_for(client, desk, "viewer"), caller_for(client, desk, "read")
+
+
+def walked(call, path, pointer, limit):
+    """Put a place together again from its nodes alone."""
+    node = call.get(path, params={"path": pointer, "limit": limit})
+    children = list(node["children"])
+    while node["next"] is not None:
+        node = call.get(path, params={"path": pointer, "limit": limit, "after": node["next"]})
+        children += node["children"]
+    if "value" in node:
+        return node["value"]
+    if not children:
+        return call.get(path, params={"path": pointer, "form": "value"})
+    value = {
+        one["key"]: one["value"] if "value" in one else walked(call, path, one["pointer"], limit)
+        for one in children
+    }
+    return list(value.values()) if node["kind"] == "array" else value
+
+
+def test_walking_the_nodes_gives_the_state_again_however_odd_it_is(served):
+    client, desk = served
+    call = caller_for(client, desk, "viewer")
+    whole = json.loads(plainjson.dumps(desk.travel.at("WF/1@2").tree))
+    assert call.get(STATE, params={"form": "value"}) == whole
+    assert walked(call, STATE, "", 3) == whole
+
+
+@settings(max_examples=6)
+@given(PLAIN)
+def test_any_state_is_valid_json_node_by_node(value):
+    with application("memory:") as (client, desk):
+        # A dict whose keys look like a tag is stored as what it is, and not as what it says.
+        desk.service.create_checkpoint("W", {"it": value})
+        call = caller_for(client, desk, "viewer")
+        path = "/v1/checkpoints/W@1/state"
+        expected = json.loads(plainjson.dumps(desk.travel.at("W@1").tree["context"]["it"]))
+        assert walked(call, path, "/context/it", 2) == expected
+        assert call.get(path, params={"path": "/context/it", "form": "value"}) == expected
+
+
+def test_every_look_is_told_in_the_trail(served):
+    client, desk = served
+    call = caller_for(client, desk, "viewer", name="vera")
+    call("GET", STATE, headers={"X-Request-Id": REQUEST_ID})
+    [entry] = told(desk)
+    assert (entry.type, entry.actor, entry.workflow_id, entry.facts["cp_seq"]) == (
+        "STATE_READ",
+        "vera",
+        "WF/1",
+        2,
+    )
+
+
+def test_a_numbered_state_may_be_kept_for_ever_and_others_may_not(served):
+    client, desk = served
+    call = caller_for(client, desk, "viewer")
+    fixed = call("GET", STATE)
+    assert fixed.headers["cache-control"] == "private, max-age=31536000, immutable"
+    latest = call("GET", "/v1/checkpoints/WF%2F1@latest/state")
+    assert latest.headers["cache-control"] == "private, no-cache"
+    named = {"If-None-Match": latest.headers["etag"]}
+    assert call("GET", "/v1/checkpoints/WF%2F1@latest/state", headers=named).status_code == 304
+    desk.service.create_checkpoint("WF/1", {"n": 3})
+    assert call("GET", "/v1/checkpoints/WF%2F1@latest/state", headers=named).status_code == 200
+    assert (
+        call("GET", f"{STATE}?path=/context", headers={"If-None-Match": fixed.headers["etag"]}).status_code
+        == 200
+    )
+
+
+def test_the_state_at_a_point_between_checkpoints_is_shown(served):
+    client, desk = served
+    node = caller_for(client, desk, "viewer").get("/v1/checkpoints/done@event:3/state")
+    assert node["checkpoint"] == "done@event:3"
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "code"),
+    [
+        ("path=context", 400, "invalid_id"),
+        ("path=/a~2", 400, "invalid_id"),
+        ("path=/nothing/here", 404, "checkpoint_not_found"),
+        ("path=/context/words/9", 404, "checkpoint_not_found"),
+        ("form=odd", 400, "invalid_request"),
+        ("after=-1", 400, "invalid_request"),
+        ("limit=501", 400, "invalid_request"),
+        ("reveal=maybe", 400, "invalid_request"),
+        ("reveal=true", 422, "no_resolver"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(still, query, status, code):
+    refused(still[0]("GET", f"{STATE}?{query}"), status, code)
+
+
+def test_states_need_their_own_scope_and_quarantine_bars_them(served):
+    client, desk = served
+    refused(caller_for(client, desk, "auditor")("GET", STATE), 403, "scope_missing")
+    desk.service.quarantine.put("WF/1", 2, "it looks odd")
+    refused(caller_for(client, desk, "viewer")("GET", STATE), 409, "checkpoint_quarantined")
+
+
+def test_after_the_last_child_there_is_none(served):
+    client, desk = served
+    node = caller_for(client, desk, "viewer").get(STATE, params={"after": 10_000})
+    assert (node["children"], node["next"]) == ([], None)

@@ -1,0 +1,117 @@
+"""Validating and pinning over HTTP."""
+
+from __future__ import annotations
+
+import pytest
+
+import holdfast
+from holdfast.application.resolve import resolve
+from holdfast.server.etags import checkpoint_etag
+from tests.damage import Spoiler
+from tests.server.acts import REQUEST_ID, filled, over, told, why_told
+from tests.server.served import application, caller_for
+
+WHY = "before the audit"
+PATH = "/v1/checkpoints/WF%2F1@3"
+
+
+@pytest.fixture(params=["file", "sqlite"])
+def url(request, tmp_path):
+    return filled(f"{request.param}:{tmp_path}/store")
+
+
+@pytest.fixture
+def served(url):
+    with application(url) as (client, desk):
+        yield caller_for(client, desk, "operator", name="ann"), desk
+
+
+def act(call, method, path, headers=None, **body):
+    sent = {"X-Request-Id": REQUEST_ID, **(headers or {})}
+    return call(method, path, headers=sent, json={"reason": WHY, **body})
+
+
+def test_a_sound_checkpoint_is_valid(served):
+    call, desk = served
+    answer = act(call, "POST", f"{PATH}/validate")
+    assert answer.json() == {"id": "WF/1@3", "valid": True, "problems": [], "notes": []}
+    [checked] = why_told(desk, "ann", "validateCheckpoint", WHY)
+    assert (checked.type, checked.outcome) == ("CHECKPOINT_VALIDATED", "success")
+
+
+@pytest.mark.parametrize("kind", ["file", "sqlite"])
+def test_a_damaged_checkpoint_is_not(tmp_path, kind):
+    spoiler = Spoiler(kind, tmp_path)
+    spoiler.fill()
+    spoiler.spoil_record(3)
+    with application(spoiler.url) as (client, desk):
+        call = caller_for(client, desk, "operator", name="ann")
+        answer = act(call, "POST", "/v1/checkpoints/WF@3/validate").json()
+        assert not answer["valid"] and answer["problems"]
+        done = over(desk, act(call, "POST", "/v1/validate", deep=True))
+        result = done["result"]
+        assert done["status"] == "done" and not result["valid"]
+        assert result["problem_count"] >= 3 and result["checkpoints"] == 5
+        assert "WF@3" in {one["place"] for one in result["problems"]}
+
+
+def test_everything_is_validated_as_an_operation(served):
+    call, desk = served
+    desk.service.create_checkpoint("WF/2", {"n": 1})
+    done = over(desk, act(call, "POST", "/v1/validate", deep=True))
+    assert done["result"]["valid"] and done["result"]["checkpoints"] == 7 and done["result"]["events"] == 13
+    assert done["progress"] == {"done": 2, "total": 2, "unit": "workflows"}
+    others = why_told(desk, "ann", "validate", WHY)
+    assert {one.type for one in others} == {"CHECKPOINT_VALIDATED", "OPERATION_ENDED"}
+    shallow = over(desk, act(call, "POST", "/v1/validate", workflow_id="WF/2"))
+    assert (shallow["result"]["checkpoints"], shallow["result"]["events"]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "/v1/checkpoints/WF%2F1@99/validate", {}, 404),
+        ("POST", "/v1/checkpoints/WF%2F1@event:2/validate", {}, 400),
+        ("POST", "/v1/validate", {"workflow_id": "nobody"}, 404),
+        ("POST", "/v1/validate", {"workflow_id": "a\x01"}, 400),
+        ("PATCH", "/v1/checkpoints/nobody", {"pinned": True}, 404),
+        ("PATCH", PATH, {}, 422),
+        ("PATCH", PATH, {"pinned": True, "label": "x"}, 422),
+    ],
+)
+def test_what_is_not_there_or_not_as_described_is_refused(served, method, path, body, status):
+    call, desk = served
+    assert act(call, method, path, **body).status_code == status
+    assert told(desk) == []
+
+
+def test_a_checkpoint_is_pinned_and_unpinned_by_its_version(served):
+    call, desk = served
+    etag = checkpoint_etag(resolve(desk.kit.store, "WF/1@3").entry)
+    pinned = act(call, "PATCH", PATH, {"If-Match": etag}, pinned=True)
+    assert pinned.status_code == 200 and pinned.json()["pinned"] is True
+    assert resolve(desk.kit.store, "WF/1@3").entry.pinned
+    why_told(desk, "ann", "changeCheckpoint", WHY)
+    stale = act(call, "PATCH", PATH, {"If-Match": etag}, pinned=False)
+    assert stale.status_code == 412
+    for header in ("*", f"W/{pinned.headers['etag']}", '"other"'):
+        assert act(call, "PATCH", PATH, {"If-Match": header}, pinned=False).status_code == 412
+    headers = {"If-Match": f'"other", {pinned.headers["etag"]}'}
+    assert act(call, "PATCH", PATH, headers, pinned=False).json()["pinned"] is False
+    assert not resolve(desk.kit.store, "WF/1@3").entry.pinned
+
+
+def test_a_change_has_to_say_what_it_changes(served):
+    call, desk = served
+    missing = act(call, "PATCH", PATH, pinned=True)
+    assert missing.status_code == 428 and missing.json()["code"] == "version_missing"
+    assert not resolve(desk.kit.store, "WF/1@3").entry.pinned
+
+
+def test_what_somebody_else_has_is_not_changed(url):
+    with holdfast.open(url) as owner, application(url) as (client, desk):
+        call = caller_for(client, desk, "operator", name="ann")
+        owner.acquire_lease("WF/1", "elsewhere", ttl_seconds=300)
+        etag = checkpoint_etag(resolve(desk.kit.store, "WF/1@3").entry)
+        refused = act(call, "PATCH", PATH, {"If-Match": etag}, pinned=True)
+        assert refused.status_code == 409 and refused.json()["code"] == "lease_held"

@@ -1,0 +1,148 @@
+"""What happens in a store is told while it happens, in the trail's own order, and nothing twice."""
+
+from __future__ import annotations
+
+import json
+import threading
+import urllib.error
+import urllib.request
+from contextlib import closing
+
+import pytest
+
+import holdfast
+from holdfast.server.live import READS, read_events
+from holdfast.server.settings import Settings
+from tests.server.served import running
+
+STORES = ("file", "sqlite")
+
+
+@pytest.fixture(params=STORES)
+def url(request, tmp_path):
+    url = f"{request.param}:{tmp_path}/store"
+    with holdfast.open(url) as service:
+        service.create_checkpoint("WF-1", {"a": 1})
+    return url
+
+
+class Listener:
+    """Listens in the way that a browser does."""
+
+    def __init__(self, served, query="", last=None):
+        token = served.desk.doorkeeper.key
+        headers = {
+            "Authorization": f"Bearer {token}",
+            **({"Last-Event-ID": str(last)} if last is not None else {}),
+        }
+        asked = urllib.request.Request(f"{served.url}/v1/events{query}", headers=headers)
+        self._answer = urllib.request.urlopen(asked, timeout=30)
+        self.media_type = self._answer.headers["content-type"]
+
+    def messages(self):
+        """Yield id and data of each event, until the server ends."""
+        fields = {}
+        for raw in self._answer:
+            line = raw.decode().rstrip("\n")
+            if line:
+                name, _, value = line.partition(": ")
+                fields[name] = value
+            elif "data" in fields:
+                yield int(fields["id"]), json.loads(fields["data"])
+                fields = {}
+
+    def next_of(self, type):
+        return next(data for _, data in self.messages() if data["type"] == type)
+
+    def close(self):
+        self._answer.close()
+
+
+def test_what_another_process_would_write_is_heard(url):
+    with running(url) as served, closing(Listener(served, "?after=0")) as listener:
+        assert listener.media_type.startswith("text/event-stream")
+        first = listener.next_of("CHECKPOINT_CREATED")
+        assert (first["workflow_id"], first["facts"]["cp_seq"]) == ("WF-1", 1)
+        with holdfast.open(url) as service:
+            service.create_checkpoint("WF-2", {"b": 2})
+        assert listener.next_of("CHECKPOINT_CREATED")["workflow_id"] == "WF-2"
+
+
+def test_one_workflow_alone_can_be_listened_to(url):
+    with running(url) as served, closing(Listener(served, "?after=0&run=WF-2")) as listener:
+        with holdfast.open(url) as service:
+            service.create_checkpoint("WF-1", {"a": 2})
+            service.create_checkpoint("WF-2", {"b": 2})
+        assert listener.next_of("CHECKPOINT_CREATED")["workflow_id"] == "WF-2"
+
+
+def test_who_was_cut_off_goes_on_after_the_last_that_was_heard(url):
+    with holdfast.open(url) as service:
+        for number in range(20):
+            service.create_checkpoint("WF-1", {"n": number})
+    with running(url) as served:
+        with closing(Listener(served, "?after=0")) as listener:
+            whole = [next_pair for next_pair, _ in zip(listener.messages(), range(20), strict=False)]
+        heard = whole[:7]
+        with closing(Listener(served, last=heard[-1][0])) as listener:
+            rest = [pair for pair, _ in zip(listener.messages(), range(13), strict=False)]
+    assert heard + rest == whole
+    assert [index for index, _ in whole] == sorted({index for index, _ in whole})
+
+
+def test_that_somebody_looked_is_told_only_when_asked(url):
+    with holdfast.open(url) as service:
+        service.restore_checkpoint("WF-1@1")
+    with running(url) as served:
+        with closing(Listener(served, "?after=0&reads=true")) as listener:
+            assert listener.next_of("STATE_RESTORED")["workflow_id"] == "WF-1"
+        with holdfast.open(url) as service:
+            service.create_checkpoint("WF-9", {})
+        with closing(Listener(served, "?after=0")) as listener:
+            heard = []
+            for _, data in listener.messages():
+                heard.append(data["type"])
+                if data["workflow_id"] == "WF-9":
+                    break
+    assert not READS.intersection(heard)
+
+
+def test_streams_end_when_the_server_does(url):
+    ended = threading.Event()
+    with running(url) as served:
+        listener = Listener(served)
+
+        def listen():
+            list(listener.messages())
+            ended.set()
+
+        threading.Thread(target=listen, daemon=True).start()
+    assert ended.wait(30)
+
+
+def test_one_listener_too_many_is_told_to_come_back(url):
+    with (
+        running(url, Settings(streams=1, rate=1_000)) as served,
+        closing(Listener(served, "?after=0")) as one,
+    ):
+        one.next_of("CHECKPOINT_CREATED")
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            Listener(served)
+    assert refused.value.code == 503 and refused.value.headers["retry-after"]
+    refused.value.close()
+
+
+@pytest.mark.parametrize("last", ["x", "-1", "1" * 16])
+def test_what_is_no_number_of_an_entry_is_refused(url, last):
+    with running(url) as served, pytest.raises(urllib.error.HTTPError) as refused:
+        Listener(served, last=last)
+    assert refused.value.code == 400
+    refused.value.close()
+
+
+def test_a_damaged_entry_is_told_as_such_and_ends_nothing(url):
+    class Damaged:
+        def leaves(self, after):
+            return iter([b"torn\n", b"{}"][after:])
+
+    assert [event.type for event in read_events(Damaged(), 0, 5)] == ["DAMAGED", "DAMAGED"]
