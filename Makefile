@@ -15,7 +15,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := test
-.PHONY: test test-frameworks lint counted uncounted format demo bench campaign power-cut clean
+.PHONY: test test-frameworks setup-browser lint counted uncounted format demo bench campaign power-cut clean
 
 # Installs the package with extras into an environment.
 define install
@@ -36,8 +36,13 @@ $(READY): pyproject.toml
 .venv/.campaign: $(READY)
 	$(call install,campaign,.venv)
 
+# The dashboard is tested in a real browser: Debian's, where none is there.
+setup-browser:
+	@command -v chromium chromium-browser google-chrome >/dev/null \
+	  || { $(AS_ROOT) apt-get update -qq && $(AS_ROOT) apt-get install -y -qq --no-install-recommends chromium >/dev/null; }
+
 # Lint is done by one core; the other begins with the tests meanwhile.
-test: $(READY)  ## Everything a change must pass: lint, types, walls, tests, coverage, no unlisted skips.
+test: $(READY) setup-browser  ## Everything a change must pass: lint, types, walls, tests, coverage, no unlisted skips.
 	@$(MAKE) --no-print-directory --jobs=2 lint counted
 	@$(MAKE) --no-print-directory uncounted
 
@@ -79,8 +84,9 @@ FRAMEWORK_SECONDS ?= 600
 # --campaign kills the samples after every commit.
 FRAMEWORK_OPTIONS ?=
 
+# Its store is kept, so that there is something to look at.
 demo: $(READY)
-	@$(BIN)/holdfast demo
+	@$(BIN)/holdfast demo --store build/demo
 
 bench: $(READY)
 	@$(BIN)/python -m benchmarks

@@ -13,6 +13,7 @@ from benchmarks import (
     commits,
     encryption,
     execution,
+    http_clients,
     langgraph_savers,
     recovery,
     redaction,
@@ -37,6 +38,7 @@ PARTS = {
     "checkpoint_interval": checkpoint_interval,
     "execution": execution,
     "langgraph": langgraph_savers,
+    "http": http_clients,
 }
 
 

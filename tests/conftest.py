@@ -24,7 +24,10 @@ CAMPAIGN_VARIABLE = "HOLDFAST_CAMPAIGN"
 #: Crashes, kills and faults by the thousand, and tests of the whole: counting lines would take them half as
 #: long again, and what each module does is counted where its own tests are.
 WHOLE = (
-    *(f"tests/{room}/" for room in ("compliance", "crash", "faults", "power", "process", "recovery")),
+    *(
+        f"tests/{room}/"
+        for room in ("browser", "compliance", "crash", "faults", "power", "process", "recovery")
+    ),
     *(f"tests/test_{name}.py" for name in ("campaign", "config_effects", "docs", "encryption", "schemas")),
     *(f"tests/integrations/test_langgraph_{name}.py" for name in ("conformance", "killed", "page")),
     *(

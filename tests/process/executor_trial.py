@@ -14,7 +14,7 @@ from holdfast.application.service import CheckpointService
 from holdfast.domain.errors import AgentFailedError, EffectUnknownError
 from holdfast.domain.event import Event
 from holdfast.domain.reducers import DECISION_EVENT
-from holdfast.execution.asked import open_questions
+from holdfast.domain.run_events import open_questions
 from tests.process.child import Child, Report, start
 from tests.process.executor_broken import BREAKS
 from tests.process.executor_team import BEFORE, GATHERED, PARTS, SKIPPED, STEPS, SURE, make_team

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,12 +10,12 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any
 
+from holdfast.application import wishes
 from holdfast.application.kit import Kit
 from holdfast.application.reading import Reader
 from holdfast.application.resolve import living
 from holdfast.application.service import CheckpointService
 from holdfast.application.snapshot import changes, from_plain
-from holdfast.application.trailing import correlate
 from holdfast.application.travel.travelling import Point, TimeTravel
 from holdfast.bootstrap import build_kit, open_store
 from holdfast.config import Config
@@ -43,7 +42,6 @@ from holdfast.integrations.mcp_answers import (
     made_fields,
 )
 
-REASON_CHARS_MAX = 500
 _AGENT_CHARS_MAX = 100
 _LOG = logging.getLogger("holdfast")
 
@@ -257,24 +255,14 @@ class Desk:
             InvalidStateError: there is no reason, or the workflow is over.
         """
         self._check(wish.workflow_id)
-        if not wish.reason.strip() or len(wish.reason) > REASON_CHARS_MAX:
-            raise InvalidStateError(
-                f"a reason has 1 to {REASON_CHARS_MAX} characters",
-                hint="Say why, for whoever reads the trail.",
-            )
+        wishes.check_reason(wish.reason, wish.workflow_id)
         if self._service.recording.ended(wish.workflow_id) is not None:
             raise InvalidStateError(
                 "the workflow has ended, and nothing may be added", place=wish.workflow_id, hint="Fork it."
             )
-        with correlate(f"mcp-{secrets.token_hex(8)}"):
-            if self._kit.audit:
-                self._service.audit.log_event(
-                    AuditType.REQUEST_MADE,
-                    workflow_id=wish.workflow_id,
-                    agent=wish.agent,
-                    facts={"tool": wish.tool, **wish.facts},
-                    payload={"reason": wish.reason},
-                )
+        facts = {"tool": wish.tool, **wish.facts}
+        told = wishes.Wish(wish.reason, wish.workflow_id, wish.agent, facts)
+        with wishes.wished(self._service.audit, told, origin="mcp"):
             yield
 
     def _check(self, workflow_id: str) -> str:

@@ -1,0 +1,118 @@
+"""What needs somebody, most urgent first, and how the page hears of changes."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import pytest
+from playwright.sync_api import expect
+
+import holdfast
+from tests.browser.browsing import visit
+from tests.server.served import running
+
+#: What comes first is what cannot wait.
+URGENCY = ["crashed", "failed", "waiting", "quarantined", "unanchored"]
+
+
+def change(served, workflow_id, state):
+    """Make a checkpoint as another process would: through a service of its own."""
+    with holdfast.open(served.desk.kit.store.url, actor="bob", retain=False) as service:
+        service.create_checkpoint(workflow_id, state)
+
+
+def live(visited, state):
+    """Wait for what the mark in the corner says."""
+    expect(visited.at("live")).to_have_attribute("data-state", state)
+
+
+def test_what_is_urgent_comes_first_and_each_has_one_primary_action(looking):
+    needs = looking.at("need")
+    expect(needs.first).to_be_visible()
+    kinds = [needs.nth(at).get_attribute("data-kind") for at in range(needs.count())]
+    assert kinds == sorted(kinds, key=URGENCY.index)
+    assert {"crashed", "failed", "waiting", "quarantined"} <= set(kinds)
+    for at in range(needs.count()):
+        primary = needs.nth(at).locator(".button.primary")
+        assert primary.count() == (0 if kinds[at] == "unanchored" else 1), kinds[at]
+        expect(needs.nth(at).locator(".command code")).to_contain_text("holdfast ")
+
+
+@pytest.mark.parametrize(
+    ("kind", "opens"),
+    [("crashed", "Recover support-chat"), ("failed", "Resume orders-17"), ("waiting", "Answer payment-4")],
+)
+def test_the_primary_action_opens_what_it_says(looking, kind, opens):
+    looking.page.locator(f"[data-testid=need][data-kind={kind}] .button.primary").click()
+    expect(looking.dialog.get_by_role("heading", level=2)).to_have_text(opens)
+
+
+def test_what_is_in_quarantine_leads_to_its_evidence(looking):
+    looking.page.locator("[data-testid=need][data-kind=quarantined] .button.primary").click()
+    expect(looking.heading).to_have_text("Quarantine")
+    expect(looking.at("quarantined")).to_contain_text("the checksum does not fit")
+
+
+def test_figures_lead_to_the_runs_of_that_status(looking):
+    looking.page.locator("main .figures").get_by_role("link", name="failed").click()
+    expect(looking.page.locator("main tbody tr[data-row]")).to_have_count(1)
+    assert looking.route == "/runs?status=failed"
+
+
+def test_what_another_process_does_appears_without_a_reload(browser, small):
+    with visit(browser, small) as visited:
+        live(visited, "live")
+        visited.go("/runs")
+        visited.page.evaluate("() => { window.__same = true; }")
+        change(small, "night-shift", {"n": 1})
+        expect(visited.page.get_by_role("link", name="night-shift")).to_be_visible()
+        assert visited.page.evaluate("() => window.__same") is True
+        visited.check()
+
+
+def test_paused_holds_back_and_says_how_much(browser, small):
+    with visit(browser, small) as visited:
+        visited.go("/runs")
+        live(visited, "live")
+        visited.at("live").click()
+        live(visited, "paused")
+        change(small, "held-back", {"n": 1})
+        expect(visited.at("live")).to_contain_text("new")
+        expect(visited.page.get_by_role("link", name="held-back")).to_have_count(0)
+        visited.press("p")
+        expect(visited.page.get_by_role("link", name="held-back")).to_be_visible()
+        live(visited, "live")
+        visited.check()
+
+
+def test_the_mark_goes_stale_with_the_server_and_comes_back_with_it(browser, tmp_path):
+    url = f"file:{tmp_path}/store"
+    holdfast.open(url).close()
+    with ExitStack() as first:
+        served = first.enter_context(running(url, actor="ann"))
+        with visit(browser, served) as visited:
+            visited.go("/runs")
+            live(visited, "live")
+            first.close()
+            live(visited, "stale")
+            expect(visited.at("live")).to_contain_text("Stale since")
+            with running(url, port=served.desk.settings.port, actor="ann") as back:
+                # As after a break of the line: whoever was signed in still is.
+                back.desk.doorkeeper.key = served.desk.doorkeeper.key
+                back.desk.doorkeeper.sessions = served.desk.doorkeeper.sessions
+                live(visited, "live")
+                change(back, "after-the-break", {"n": 1})
+                expect(visited.page.get_by_role("link", name="after-the-break")).to_be_visible()
+
+
+def test_a_server_that_was_started_again_asks_who_is_there(browser, tmp_path):
+    url = f"file:{tmp_path}/store"
+    holdfast.open(url).close()
+    with ExitStack() as first:
+        served = first.enter_context(running(url, actor="ann"))
+        with visit(browser, served) as visited:
+            live(visited, "live")
+            first.close()
+            live(visited, "stale")
+            with running(url, port=served.desk.settings.port, actor="ann"):
+                expect(visited.at("sign-in")).to_be_visible()
