@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
+from holdfast.domain.access import RANDOM_BYTES, Scope, encode_token, text_of
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import (
     CheckpointNotFoundError,
@@ -15,6 +18,8 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head
 from tests.application.services import make_service
+from tests.encrypted import encrypted_store
+from tests.encrypted import service as encrypted_service
 
 
 def test_a_token_is_recognised_until_it_is_revoked():
@@ -40,9 +45,10 @@ def test_making_and_revoking_are_told():
 
 def test_one_that_expired_is_not_recognised():
     with make_service() as service:
-        soon = service._engine.kit.clock.now() + timedelta(seconds=2)
+        clock: Any = service._engine.kit.clock
+        soon = clock.now() + timedelta(seconds=2)
         _, text = service.tokens.create("ann", ["viewer"], expires_at=soon)
-        service._engine.kit.clock.advance(timedelta(seconds=5))
+        clock.advance(timedelta(seconds=5))
         assert service.tokens.recognise(text) is None
 
 
@@ -73,3 +79,27 @@ def test_a_damaged_one_is_warned_about_recognised_by_nobody_and_can_be_revoked()
             assert [one.name for one in service.tokens.listing()] == ["bob"]
         service.tokens.revoke(token.id)
         assert service.tokens.recognise(whole) is not None
+
+
+def test_the_tokens_of_an_encrypted_store_are_sealed():
+    store = encrypted_store()
+    with encrypted_service(store) as service:
+        token, text = service.tokens.create("ann", ["viewer"])
+        assert token.sha256.encode() not in (store.file(token.file) or b"")
+        assert service.tokens.recognise(text) == token
+        assert service.tokens.listing() == [token]
+
+
+def test_who_only_writes_the_files_of_an_encrypted_store_lets_nobody_in():
+    store = encrypted_store()
+    with encrypted_service(store) as service:
+        made, _ = service.tokens.create("ann", ["viewer"])
+        token_id, text, digest = text_of(bytes(RANDOM_BYTES))
+        forged = replace(made, id=token_id, sha256=digest, scopes=frozenset(Scope))
+        for data in (encode_token(forged), store.file(made.file)):
+            store.commit([Commit(NO_WORKFLOW, Head(), files={forged.file: data})])
+            assert service.tokens.recognise(text) is None
+        with pytest.warns(StoreDamageWarning):
+            assert service.tokens.listing() == [made]
+        service.tokens.revoke(token_id)
+        assert service.tokens.listing() == [made]

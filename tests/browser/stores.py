@@ -68,7 +68,7 @@ def small(url: str, keys: Path) -> None:
     """Fill a store with something of everything that people meet."""
     with holdfast.open(url, actor="ann", signing_key=str(keys), retain=False) as service:
         with contextlib.redirect_stdout(io.StringIO()):
-            demo_team.team.run_sync(service, "kelp", options=_options(config={"thinking_seconds": 0.002}))
+            demo_team.team.run_sync(service, "kelp", options=_options(config={"thinking_seconds": 0.02}))
         with contextlib.suppress(Exception):
             orders.run_sync(service, "orders-17", options=_options())
         payment.run_sync(service, "payment-4", options=_options(waits=False))

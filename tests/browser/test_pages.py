@@ -105,8 +105,8 @@ def test_filters_live_in_the_address_and_survive_back_and_forward(looking):
 
 
 def test_an_unknown_address_says_so_and_leads_home(looking):
-    looking.page.goto(f"{looking.base}/ui/#/nowhere")
-    expect(looking.page.locator("main")).to_contain_text("There is no such page")
+    looking.go("/nowhere")
+    expect(looking.heading).to_have_text("There is no such page")
     looking.page.locator("main").get_by_role("link").first.click()
     expect(looking.heading).to_have_text("What needs you")
 

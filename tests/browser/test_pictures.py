@@ -9,6 +9,7 @@ import struct
 import pytest
 from playwright.sync_api import expect
 
+import holdfast
 from tests.browser.browsing import step, visit
 from tests.named_tests import ROOT
 
@@ -22,16 +23,21 @@ PICTURES = {
     "run": ("/runs/kelp", "light", 860, "[data-testid=timeline][data-ready=true]"),
     "run-dark": ("/runs/kelp", "dark", 860, "[data-testid=timeline][data-ready=true]"),
     "graph": ("/runs/kelp?tab=graph", "light", 900, "[data-testid=graph-steps][data-ready=true]"),
-    "checkpoint": (
-        f"/checkpoints/{step('support-chat@12')}?at=/messages/11/content",
-        "light",
-        860,
-        ".chosen pre",
-    ),
+    "checkpoint": (f"/checkpoints/{step('kelp@12')}", "light", 820, ".chosen pre"),
     "diff": (f"/diff/{step('kelp@8')}..{step('kelp@12')}", "light", 760, "[data-testid=changes]"),
     "audit": ("/audit", "light", 820, "[data-testid=verdict]"),
     "storage": ("/storage", "light", 860, "[data-testid=storage-figures]"),
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def at_work(small):
+    """Let somebody be at work, so that there is something to be seen of that."""
+    with holdfast.open(small.desk.kit.store.url, actor="bob", retain=False) as service:
+        for number in range(3):
+            service.create_checkpoint("harvest", {"baskets": number}, agent_id="reaper")
+        service.acquire_lease("harvest", "worker-2", ttl_seconds=3600)
+        yield
 
 
 def size_of(picture):

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 def test_bytes_are_told_by_run_and_kind_and_what_could_go(looking, small):
     looking.go("/storage")
     figures = looking.at("storage-figures")
-    for label in ("Store", "Smaller by", "Could go", "Full in", "Quarantine"):
+    for label in ("Store", "Whole to stored", "Could go", "Full in", "Quarantine"):
         expect(figures).to_contain_text(label)
     runs = list(small.desk.service.workflows())
     rows = looking.page.get_by_role("region", name="Bytes by run").locator("tbody tr[data-row]")

@@ -90,7 +90,7 @@ def test_brackets_choose_a_checkpoint_and_enter_opens_it(looking):
     timeline.locator("canvas").first.focus()
     looking.press("]", "]", "]", "[")
     expect(timeline).to_have_attribute("data-selected", "2")
-    expect(looking.page.locator("p.sr[role=status]")).to_contain_text("Checkpoint 2")
+    expect(looking.page.locator("main [role=status]", has_text="Checkpoint 2")).to_be_attached()
     looking.press("Enter")
     expect(looking.heading).to_have_text("Checkpoint 2")
     assert looking.route.startswith("/checkpoints/support-chat%402")

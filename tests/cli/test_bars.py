@@ -60,7 +60,7 @@ def test_programs_are_told_in_json_lines(capsys, hasty):
 
 def test_programs_are_not_told_again_and_again(capsys, monkeypatch):
     now = iter([0.0, 6.0, 6.0, 7.0, 7.0, 12.0, 12.0])
-    monkeypatch.setattr(bars.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr("holdfast.cli.bars.time.monotonic", lambda: next(now))
     with bar(Output(as_json=True), "copy") as show:
         for done in range(3):
             show(done, 3)

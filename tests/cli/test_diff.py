@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from holdfast import bootstrap
-from holdfast.cli.diff import without
 from holdfast.cli.exits import Exit
+from tests.application.insight.test_differences import applied
 from tests.cli.conftest import Run
 
 
@@ -152,8 +153,18 @@ def test_what_is_passed_over_is_no_difference(run: Run, many: Path):
     assert run("diff", "WF@1", "WF@2", *every, *rest, "--exit-code", "--store", many).exit_code == Exit.DONE
     result = run("diff", "WF@1", "WF@2", *every, "--exit-code", "--store", many)
     assert result.exit_code == Exit.DIFFERENT and "2 changes" in result.out
-    assert without({"a": [1, 2], "b": 3}, [("a", "0"), ("b",), ("c", "d")]) == {"a": [None, 2]}
     assert run("diff", "WF@1", "WF@2", "--ignore", "", "--store", many).exit_code == Exit.USAGE
+
+
+def test_a_patch_fits_what_show_prints(run: Run, store: Path):
+    patch = run("diff", "WF-1@1", "WF-1@3", "--format", "patch", "--store", store).data
+    states = [json.loads(run("show", name, "--state", "--store", store).out) for name in ("WF-1@1", "WF-1@3")]
+    assert applied(states[0], patch) == states[1]
+
+
+def test_a_patch_of_one_place_names_it_from_the_root(run: Run, many: Path):
+    args = ("diff", "WF@1", "WF@2", "--format", "patch", "--path", "/context/n", "--store", many)
+    assert run(*args).data == [{"op": "replace", "path": "/context/n", "value": True}]
 
 
 def test_so_long_ago_is_a_point_to_compare_with(run: Run, store: Path):

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 import pytest
 
 import holdfast
+from holdfast.server.serving import listen
+from holdfast.server.settings import Settings
 
 
 @pytest.fixture
@@ -91,6 +93,17 @@ def test_a_public_server_without_a_token_is_refused(run, store):
     done = run("serve", "--store", store, "--bind", "0.0.0.0:0", "--json")
     assert done.exit_code == 31
     assert json.loads(done.err)["code"] == "no_token"
+
+
+@pytest.mark.parametrize("flags", [[], ["--behind-proxy"]])
+def test_a_public_server_without_tls_is_refused_unless_a_proxy_does_it(run, store, flags):
+    run("token", "create", "ann", "--store", store)
+    with listen(Settings("0.0.0.0", 0)) as taken:
+        taken.listen()
+        bind = ["--bind", f"0.0.0.0:{taken.getsockname()[1]}"]
+        done = run("serve", "--store", store, *bind, "--json", *flags)
+    # Behind a proxy it gets as far as the address, which is taken.
+    assert json.loads(done.err)["code"] == ("invalid_config" if flags else "no_tls")
 
 
 @pytest.mark.parametrize(

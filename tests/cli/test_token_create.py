@@ -21,7 +21,8 @@ def test_its_text_is_shown_once_and_never_stored(run, store, tmp_path):
     assert text.startswith("hf_") and "not shown again" in done.err
     assert text not in run("token", "list", "--store", store).out
     stored = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
-    assert text.rpartition("_")[2].encode() not in stored
+    # The secret itself may hold an underscore.
+    assert text.split("_", 2)[2].encode() not in stored
 
 
 def test_without_a_role_it_may_look(run, store):

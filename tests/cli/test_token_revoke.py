@@ -21,7 +21,7 @@ def test_a_revoked_one_is_gone_and_the_reason_is_told(run, store):
     assert made["id"] in done.out and listed(run, store) == []
     with holdfast.open(store) as service:
         [asked] = service.audit.query_events(event_types=["REQUEST_MADE"])
-        assert asked.data["reason"] == "left"
+        assert asked.data == {"reason": "left"}
 
 
 @pytest.mark.parametrize("words", [("00000000",), ("00000000", "--dry-run"), ("../x",)])

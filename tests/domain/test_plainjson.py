@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from holdfast.domain.errors import CheckpointCorruptError, UnstorableValueError, UnsupportedTypeError
 from holdfast.domain.plain import to_plain
-from holdfast.domain.plainjson import dumps, loads
+from holdfast.domain.plainjson import as_json_tree, dumps, loads
 from tests.values import depth_of, fingerprint, nested, plain_trees, registry, values
 
 TYPES = registry()
@@ -148,3 +148,13 @@ def test_every_nan_keeps_its_bits():
     for bits in ("7ff8000000000000", "7ff8000000000001", "fff8000000000000", "7ff0000000000001"):
         (value,) = struct.unpack(">d", bytes.fromhex(bits))
         assert struct.pack(">d", loads(dumps([value]))[0]).hex() == bits
+
+
+def test_values_that_json_has_no_word_for_are_tagged_in_a_tree_for_json() -> None:
+    assert as_json_tree({"b": b"\x00", "n": float("nan"), "i": 2**70}) == {
+        "b": {"$hf": "bytes", "v": "AA=="},
+        "n": {"$hf": "float", "v": "nan"},
+        "i": {"$hf": "int", "v": hex(2**70)},
+    }
+    deep = nested(5_000)
+    assert as_json_tree(deep) is deep

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.errors import CheckpointNotFoundError, InvalidIdError
-from holdfast.domain.pointer import look_up, parse_pointer, pointer_text, step_into
+from holdfast.domain.pointer import follow, look_up, parse_pointer, pointer_text, step_into, without
+from holdfast.domain.tree import NOTHING
 
 TREE: dict[str, Any] = {"a": [1, {"b/c": 2, "": 3, "~": 4}], "01": 5}
 
@@ -62,3 +63,25 @@ def test_a_step_goes_into_objects_and_lists_only() -> None:
     assert step_into([7], "0") == 7
     with pytest.raises(KeyError):
         step_into("text", "0")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", (TREE, ())),
+        ("/a/0", (1, ("a", 0))),
+        ("/01", (5, ("01",))),
+        ("/a/7/x", (NOTHING, ("a", 7, "x"))),
+        ("/b/0", (NOTHING, ("b", "0"))),
+    ],
+)
+def test_a_pointer_is_followed_as_far_as_it_leads(text: str, found: tuple[Any, Any]) -> None:
+    assert follow(TREE, parse_pointer(text)) == found
+
+
+def test_a_place_is_left_out_and_the_tree_stays_as_it_is() -> None:
+    tree: dict[str, Any] = {"a": [1, 2], "b": 3, "c": {"d": 4, "e": 5}}
+    assert without(tree, ("a", "0")) == {**tree, "a": [None, 2]}
+    assert without(tree, ("c", "d")) == {**tree, "c": {"e": 5}}
+    assert without(tree, ("b",)) == {"a": [1, 2], "c": {"d": 4, "e": 5}}
+    assert without(tree, ("x", "y")) is tree and tree["b"] == 3

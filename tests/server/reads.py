@@ -15,7 +15,7 @@ from holdfast import CheckpointService, RunOptions, Workflow
 from holdfast.domain.errors import AgentFailedError
 from holdfast.server.desk import Desk
 from tests.server.acts import waiting_run
-from tests.server.served import application
+from tests.server.served import Caller, application
 
 HOSTILE: dict[str, Any] = {
     "bytes": b"\x00\xff",
@@ -70,6 +70,18 @@ def looked_at(folder: Path) -> Iterator[tuple[TestClient, Desk]]:
     """Serve such a store to tests that change nothing in it."""
     with application(filled(f"sqlite:{folder}/store")) as (client, desk):
         yield client, desk
+
+
+def pages(call: Caller, path: str, limit: int) -> Iterator[list[Any]]:
+    """Ask for the pages of a listing, one after the other."""
+    joined = f"{path}{'&' if '?' in path else '?'}limit={limit}"
+    page = call.get(joined)
+    while True:
+        assert len(page["items"]) <= limit
+        yield page["items"]
+        if page["next_cursor"] is None:
+            return
+        page = call.get(f"{joined}&cursor={page['next_cursor']}")
 
 
 def refused(response: Any, status: int, code: str) -> dict[str, Any]:

@@ -34,13 +34,6 @@ def test_what_is_done_on_behalf_of_somebody_is_told_so(url):
     assert second.actor != "ann" and second.correlation_id is None
 
 
-def test_a_reason_is_told_before_anything_is_done(url):
-    with desk_of(url) as desk, desk.on_behalf(ANN, "req-1"):
-        desk.tell_reason("recover", "WF-1", "it crashed")
-        [told] = desk.service.audit.query_events(event_types=[AuditType.REQUEST_MADE])
-    assert (told.actor, told.data, told.facts["operation"]) == ("ann", {"reason": "it crashed"}, "recover")
-
-
 def test_what_could_never_be_written_takes_nothing_with_it(url):
     with desk_of(url) as desk:
         desk.note(AuditType.TRAIL_READ, "WF-1")

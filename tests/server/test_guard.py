@@ -78,3 +78,9 @@ def test_what_is_no_id_is_replaced(served, given):
     client, _ = served
     told = client.get("/healthz", headers={"x-request-id": given}).headers["x-request-id"]
     assert told.startswith("req-")
+
+
+def test_an_origin_that_is_none_is_another(served):
+    client, _ = served
+    response = client.post("/v1/session", json={}, headers={"origin": "http://["})
+    assert (response.status_code, response.json()["code"]) == (403, "wrong_origin")

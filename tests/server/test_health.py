@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import holdfast
-from holdfast.domain.errors import StoreLockedError
+from holdfast.domain.errors import StoreLockedError, StoreNotFoundError
 from holdfast.server.health import ready
 from tests.server.served import application, caller_for, desk_of
 
@@ -51,3 +51,13 @@ def test_numbers_need_their_scope(url):
         assert caller_for(client, desk, "viewer")("GET", "/metrics").status_code == 403
         told = caller_for(client, desk, "metrics", name="prometheus")("GET", "/metrics")
         assert told.status_code == 200 and "holdfast_" in told.text
+
+
+def test_numbers_of_a_store_that_fails_at_the_door_are_a_problem(url, monkeypatch):
+    def gone(credential):
+        raise StoreNotFoundError("it went away")
+
+    with application(url) as (client, desk):
+        monkeypatch.setattr(desk.doorkeeper, "recognise", gone)
+        response = client.get("/metrics", headers={"Authorization": "Bearer x"})
+    assert (response.status_code, response.json()["code"]) == (503, "store_not_found")

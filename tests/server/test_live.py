@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import urllib.error
@@ -11,7 +12,9 @@ from contextlib import closing
 import pytest
 
 import holdfast
-from holdfast.server.live import READS, read_events
+from holdfast.domain.errors import StoreNotFoundError
+from holdfast.server.live import READS, Live, read_events
+from holdfast.server.problems import Refusal
 from holdfast.server.settings import Settings
 from tests.server.served import running
 
@@ -29,8 +32,8 @@ def url(request, tmp_path):
 class Listener:
     """Listens in the way that a browser does."""
 
-    def __init__(self, served, query="", last=None):
-        token = served.desk.doorkeeper.key
+    def __init__(self, served, query="", last=None, token=None):
+        token = token or served.desk.doorkeeper.key
         headers = {
             "Authorization": f"Bearer {token}",
             **({"Last-Event-ID": str(last)} if last is not None else {}),
@@ -146,3 +149,91 @@ def test_a_damaged_entry_is_told_as_such_and_ends_nothing(url):
             return iter([b"torn\n", b"{}"][after:])
 
     assert [event.type for event in read_events(Damaged(), 0, 5)] == ["DAMAGED", "DAMAGED"]
+
+
+@pytest.mark.parametrize("url", ["file"], indirect=True)
+def test_who_asks_for_what_has_not_happened_hears_what_happens_next(url):
+    with running(url) as served, closing(Listener(served, f"?after={2**53}")) as far:
+        with holdfast.open(url) as service:
+            service.create_checkpoint("WF-2", {"b": 2})
+        assert far.next_of("CHECKPOINT_CREATED")["workflow_id"] == "WF-2"
+        with closing(Listener(served, "?after=0&run=WF-2")) as another:
+            assert another.next_of("CHECKPOINT_CREATED")["workflow_id"] == "WF-2"
+
+
+@pytest.mark.parametrize("url", ["file"], indirect=True)
+def test_who_may_not_read_the_trail_hears_what_happened_and_not_who_did_it(url):
+    with running(url) as served:
+        _, text = served.desk.service.tokens.create("ann", ["viewer"])
+        with closing(Listener(served, "?after=0", token=text)) as listener:
+            told = listener.next_of("CHECKPOINT_CREATED")
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            Listener(served, "?reads=true", token=text)
+    assert (told["workflow_id"], told["actor"], told["facts"]) == ("WF-1", None, {})
+    assert refused.value.code == 403
+    refused.value.close()
+
+
+@pytest.mark.parametrize("url", ["file"], indirect=True)
+def test_a_stream_ends_with_the_token_it_began_with(url):
+    with running(url) as served:
+        token, text = served.desk.service.tokens.create("ann", ["viewer"])
+        with closing(Listener(served, "?after=0", token=text)) as listener:
+            listener.next_of("CHECKPOINT_CREATED")
+            served.desk.service.tokens.revoke(token.id)
+            assert "TOKEN_REVOKED" not in [data["type"] for _, data in listener.messages()]
+
+
+def test_of_listeners_that_come_at_once_no_more_are_heard_than_may_be():
+    live = Live(Empty(), streams_max=1)
+
+    async def listen():
+        live.admit("ann")
+        one, other = (live.listen("ann", 0, bool, lambda: True, with_facts=True) for _ in range(2))
+        first, others = await anext(one), [piece async for piece in other]
+        await one.aclose()
+        return first, others
+
+    first, others = asyncio.run(listen())
+    assert first.startswith(b"retry:") and others == []
+    live.admit("ann")
+
+
+def test_a_stream_of_a_log_that_cannot_be_read_ends_and_leaves_its_place():
+    live = Live(Empty(), streams_max=1)
+
+    def gone():
+        raise StoreNotFoundError("it went away")
+
+    async def listen():
+        return [piece async for piece in live.listen("ann", 0, bool, gone, with_facts=True)]
+
+    assert len(asyncio.run(listen())) == 1
+    live.admit("ann")
+
+
+def test_one_alone_does_not_take_all_the_places():
+    live = Live(Empty(), streams_max=8)
+
+    async def listen():
+        streams = [live.listen("ann", 0, bool, lambda: True, with_facts=True) for _ in range(2)]
+        for stream in streams:
+            await anext(stream)
+        with pytest.raises(Refusal):
+            live.admit("ann")
+        live.admit("bob")
+        for stream in streams:
+            await stream.aclose()
+
+    asyncio.run(listen())
+    live.admit("ann")
+
+
+class Empty:
+    """A log without entries."""
+
+    def integrate(self):
+        return 0
+
+    def leaves(self, after):
+        return iter(())

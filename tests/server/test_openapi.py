@@ -47,7 +47,7 @@ def test_every_operation_has_words_for_people():
 
 def test_one_place_in_a_path_has_one_name():
     """Two patterns that match the same paths would hide each other's methods."""
-    shapes = {}
+    shapes: dict[str, str] = {}
     for one in OPERATIONS:
         shape = "/".join("{}" if step.startswith("{") else step for step in one.path.split("/"))
         assert shapes.setdefault(shape, one.path) == one.path

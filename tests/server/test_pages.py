@@ -194,3 +194,10 @@ def test_pages_are_served_under_a_policy_that_lets_nothing_else_run(tmp_path: Pa
         assert (again.status_code, again.content) == (304, b"")
         assert client.get("/ui/no.js").status_code == 404
         assert client.get("/", follow_redirects=False).headers["Location"] == "/ui/"
+
+
+def test_asking_for_what_is_not_there_fills_no_memory() -> None:
+    for number in range(1_000):
+        assert page(f"none-{number}.js") is None
+    assert page.cache_info().currsize <= 256
+    assert page("a" * 300 + ".js") is None

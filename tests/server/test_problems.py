@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 from holdfast.domain import errors
-from holdfast.server.problems import STATUS_OF_ERROR, refusal_of
+from holdfast.server.problems import STATUS_OF_ERROR, Detail, Refusal, refusal_of, response_of
 
 
 def all_errors(kind=errors.CheckpointError):
@@ -26,3 +28,11 @@ def test_an_error_keeps_its_words():
 
 def test_what_may_be_tried_again_says_when():
     assert refusal_of(errors.StoreLockedError("busy")).headers["Retry-After"]
+
+
+def test_what_no_text_can_hold_is_spelled_out():
+    refusal = Refusal(404, "x", "no \udcff", place="\udcff", errors=[Detail("\udcff")], candidates=["\udcff"])
+    told = json.loads(response_of(refusal, "r").body)
+    spelled = "\\udcff"
+    assert (told["detail"], told["place"], told["candidates"]) == (f"no {spelled}", spelled, [spelled])
+    assert told["errors"][0]["message"] == spelled

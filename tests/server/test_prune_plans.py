@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from holdfast.domain.retention import RetentionPolicy
@@ -29,3 +30,13 @@ def test_only_the_last_plans_are_remembered(monkeypatch):
     for plan in made:
         plans.add(plan)
     assert [plans.find(plan.id, NOW) is not None for plan in made] == [False, True, True]
+
+
+def test_who_asks_for_many_plans_makes_only_the_own_ones_be_forgotten():
+    plans, one = PrunePlans(), replace(planned(), shown_to="ann")
+    plans.add(one)
+    made = [replace(planned(), shown_to="bob") for _ in range(500)]
+    for plan in made:
+        plans.add(plan)
+    assert plans.find(one.id, NOW) == one
+    assert [plan for plan in made if plans.find(plan.id, NOW)] == made[-20:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,3 +49,13 @@ def test_those_who_asked_long_ago_are_forgotten_first():
     for number in range(10_050):
         rates.wait_seconds(str(number))
     assert len(rates._buckets) == 10_000
+
+
+def test_who_may_ask_less_than_once_a_second_may_ask_at_all():
+    now = [0.0]
+    rates = Rates(0.1, lambda: now[0])
+    assert rates.wait_seconds("ann") == 0
+    wait = rates.wait_seconds("ann")
+    assert wait == pytest.approx(10)
+    now[0] += wait
+    assert rates.wait_seconds("ann") == 0

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import logging
+import socket
 import threading
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 import msgspec
 import pytest
 from msgspec import Meta
+from starlette.requests import Request
 from starlette.testclient import TestClient
 
 import holdfast
 from holdfast.domain.access import Scope
+from holdfast.domain.errors import StoreNotFoundError
 from holdfast.server import app as server_app
 from holdfast.server.operation import Answer, Operation
+from holdfast.server.routing import address_of
 from holdfast.server.settings import Settings
-from tests.server.served import BASE, Caller, desk_of
+from tests.server.served import BASE, Caller, desk_of, running
 
 
 class Numbers(msgspec.Struct):
@@ -62,15 +68,23 @@ TABLE = (
 )
 
 
-@pytest.fixture
-def call(tmp_path, monkeypatch):
+@contextmanager
+def serving(tmp_path, monkeypatch, *table, settings=None):
+    """Serve a table of its own, to a viewer."""
     url = f"file:{tmp_path}/store"
     with holdfast.open(url):
         pass
-    monkeypatch.setattr(server_app, "OPERATIONS", TABLE)
-    with desk_of(url, Settings(rate=1e6, request_seconds=0.2)) as desk:
+    monkeypatch.setattr(server_app, "OPERATIONS", table)
+    with desk_of(url, settings or Settings(rate=1e6)) as desk:
         _, text = desk.service.tokens.create("ann", ["viewer"])
-        yield Caller(TestClient(server_app.build(desk), base_url=BASE), text)
+        yield Caller(TestClient(server_app.build(desk), base_url=BASE), text), desk
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    settings = Settings(rate=1e6, request_seconds=0.2)
+    with serving(tmp_path, monkeypatch, *TABLE, settings=settings) as (call, _):
+        yield call
 
 
 @pytest.mark.parametrize(
@@ -182,3 +196,109 @@ def test_a_server_that_only_reads_changes_nothing(tmp_path, monkeypatch):
         call = Caller(TestClient(server_app.build(desk), base_url=BASE), text)
         response = call("PUT", "/v1/things/a", json={"name": "x"})
     assert (response.status_code, response.json()["code"]) == (403, "store_read_only")
+
+
+def test_a_name_that_is_no_text_is_refused(call):
+    response = call("GET", "/v1/things/%FF")
+    assert (response.status_code, response.json()["code"]) == (400, "invalid_id")
+
+
+def test_an_answer_that_cannot_be_written_is_a_problem_and_is_logged(tmp_path, monkeypatch, caplog):
+    torn = replace(TABLE[0], handle=lambda desk, asked: {"name": "\ud800"}, query=None)
+    with serving(tmp_path, monkeypatch, torn) as (call, _), caplog.at_level(logging.ERROR, "holdfast"):
+        response = call("GET", "/v1/things/a", headers={"x-request-id": "r-2"})
+    assert (response.status_code, response.json()["code"]) == (500, "unexpected")
+    assert "r-2" in caplog.text
+
+
+def test_a_store_that_fails_at_the_door_is_a_problem(tmp_path, monkeypatch):
+    def gone(text):
+        raise StoreNotFoundError("it went away")
+
+    with serving(tmp_path, monkeypatch, TABLE[0]) as (call, desk):
+        monkeypatch.setattr(desk.doorkeeper, "recognise", gone)
+        response = call("GET", "/v1/things/a")
+    assert (response.status_code, response.json()["code"]) == (503, "store_not_found")
+
+
+def test_work_that_was_given_up_keeps_its_thread_and_no_other_begins(tmp_path, monkeypatch):
+    begun, go_on = list[str](), threading.Event()
+
+    def stuck(desk, asked):
+        begun.append(asked.request_id)
+        go_on.wait(30)
+        return {}
+
+    settings = Settings(rate=1e6, request_seconds=0.1, threads=1)
+    with serving(tmp_path, monkeypatch, replace(TABLE[0], handle=stuck), settings=settings) as (call, _):
+        try:
+            answers = [call("GET", "/v1/things/a", headers={"x-request-id": f"r-{n}"}) for n in range(4)]
+        finally:
+            go_on.set()
+    assert {answer.status_code for answer in answers} == {503}
+    assert begun == ["r-0"]
+
+
+def test_who_waits_too_long_for_a_change_is_told_that_it_may_be_done(tmp_path, monkeypatch):
+    go_on = threading.Event()
+
+    def stuck(desk, asked):
+        go_on.wait(30)
+        return {}
+
+    slow = replace(TABLE[1], handle=stuck, acts=True)
+    with serving(tmp_path, monkeypatch, slow, settings=Settings(rate=1e6, request_seconds=0.2)) as (call, _):
+        try:
+            response = call("PUT", "/v1/things/a", json={"name": "x"})
+        finally:
+            go_on.set()
+    assert response.status_code == 503 and "same Idempotency-Key" in response.json()["hint"]
+    assert response.headers["connection"] == "close"
+
+
+def test_a_body_that_never_comes_is_not_waited_for(tmp_path):
+    url = f"file:{tmp_path}/store"
+    with holdfast.open(url):
+        pass
+    head = b"POST /v1/session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n"
+    with (
+        running(url, Settings(rate=1e6, request_seconds=0.2)) as served,
+        socket.create_connection(("127.0.0.1", served.desk.settings.port), 30) as slow,
+    ):
+        slow.sendall(head)
+        answer = b"".join(iter(partial(slow.recv, 4096), b""))
+    assert answer.startswith(b"HTTP/1.1 503 ") and b"took_too_long" in answer
+
+
+def test_head_of_what_never_ends_ends(tmp_path, monkeypatch):
+    async def forever():
+        while True:
+            yield b"still here"
+
+    endless = replace(TABLE[0], handle=lambda desk, asked: Answer(stream=forever(), media_type="text/x"))
+    with serving(tmp_path, monkeypatch, endless) as (call, _):
+        response = call("HEAD", "/v1/things/a")
+    assert (response.status_code, response.content) == (200, b"")
+
+
+def test_who_is_refused_again_and_again_fills_no_trail(tmp_path, monkeypatch):
+    needs_more = replace(TABLE[0], scope=Scope.ADMIN)
+    with serving(tmp_path, monkeypatch, needs_more, settings=Settings(rate=0.5)) as (call, desk):
+        codes = [call("GET", "/v1/things/a").status_code for _ in range(20)]
+        desk.service.flush()
+        told = [one for one in desk.service.audit.query_events() if one.type == "OPERATION_REFUSED"]
+    assert codes[0] == 403 and codes[-1] == 429
+    assert len(told) == codes.count(403)
+
+
+@pytest.mark.parametrize(
+    ("host", "told"),
+    [
+        ("10.1.2.3", "10.1.2.3"),
+        ("2001:db8::1", "2001:db8::/64"),
+        ("2001:db8::ffff", "2001:db8::/64"),
+        ("x", "x"),
+    ],
+)
+def test_one_network_of_ipv6_is_one_address(host, told):
+    assert address_of(Request({"type": "http", "client": (host, 1), "headers": []})) == told

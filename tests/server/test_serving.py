@@ -8,9 +8,9 @@ import pytest
 
 import holdfast
 from holdfast.domain.errors import ConfigError
-from holdfast.server.serving import listen
+from holdfast.server.serving import listen, server
 from holdfast.server.settings import Settings
-from tests.server.served import running
+from tests.server.served import desk_of, running
 
 
 def test_it_answers_over_a_real_socket_until_it_is_ended(tmp_path):
@@ -33,3 +33,16 @@ def test_an_address_that_is_taken_is_told():
 def test_an_address_of_another_machine_is_told():
     with pytest.raises(ConfigError, match="cannot listen there"):
         listen(Settings("192.0.2.1", 0))
+
+
+@pytest.mark.parametrize("text", [None, "no certificate"])
+def test_a_certificate_that_is_none_is_told_by_its_name(tmp_path, text):
+    url, file = f"file:{tmp_path}/store", tmp_path / "cert.pem"
+    with holdfast.open(url):
+        pass
+    if text is not None:
+        file.write_text(text)
+    settings = Settings(tls_cert=str(file), tls_key=str(file))
+    with desk_of(url, settings) as desk, pytest.raises(ConfigError) as refused:
+        server(desk, lambda: None)
+    assert refused.value.place == str(file)

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 from holdfast.application.kit import Kit
 from holdfast.application.reading import Reader
+from holdfast.application.resolve import known_head
 from holdfast.application.trailing import Trail
-from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError
+from holdfast.domain.errors import CheckpointError
 from holdfast.domain.event import Event
 from holdfast.domain.ids import check_workflow_id
 from holdfast.domain.progress_report import has_section, render_report, report_head, section_of
@@ -107,8 +108,5 @@ class ProgressFiles:
         return text
 
     def _sections(self, workflow_id: str) -> list[Event]:
-        if not self._kit.store.head(check_workflow_id(workflow_id)).event_seq:
-            raise CheckpointNotFoundError(
-                "there is no such workflow", place=workflow_id, hint="See `holdfast list` for what is there."
-            )
+        known_head(self._kit.store, workflow_id)
         return [event for event in self._reader.events(workflow_id, 0, None, None) if has_section(event)]

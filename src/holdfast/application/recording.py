@@ -12,14 +12,13 @@ from holdfast.application.commands import AppendEvent, CheckpointName, Checkpoin
 from holdfast.application.commit_queue import OnDone, Ticket
 from holdfast.application.recovery.owners import is_dead, own_name
 from holdfast.application.requests import Requests
-from holdfast.application.resolve import living, resolve
+from holdfast.application.resolve import known_head, living, resolve
 from holdfast.application.retain import PruneResult
 from holdfast.application.stored_state import StoredState
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.checkpoint import CheckpointType, has_ended
 from holdfast.domain.errors import (
     CheckpointError,
-    CheckpointNotFoundError,
     CheckpointWriteError,
     KeyDestroyedError,
     UnstorableValueError,
@@ -239,12 +238,7 @@ class Recording:
         Raises:
             CheckpointNotFoundError: there is no such workflow.
         """
-        head = self._engine.kit.store.head(workflow_id)
-        if not head.event_seq:
-            raise CheckpointNotFoundError(
-                "there is no such workflow", place=workflow_id, hint="See `holdfast list` for what is there."
-            )
-        return f"{workflow_id}@event:{head.event_seq}"
+        return f"{workflow_id}@event:{known_head(self._engine.kit.store, workflow_id).event_seq}"
 
     def fork(self, name: CheckpointName, new_workflow_id: str, edit: Edit) -> CheckpointID:
         """Begin a new workflow from a checkpoint, with an edited state; answer its newest checkpoint.

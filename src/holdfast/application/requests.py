@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.application.kit import Kit
+from holdfast.application.resolve import known_head
 from holdfast.application.trailing import Trail, actor_of
 from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.errors import (
     CheckpointCorruptError,
-    CheckpointNotFoundError,
     CheckpointSchemaError,
     InvalidStateError,
     StoreDamageWarning,
@@ -62,11 +62,7 @@ class Requests:
             InvalidStateError: there is no such kind, or an approval does not say whether it is granted.
             StateTooLargeError: it is no small message.
         """
-        check_workflow_id(workflow_id)
-        if not self._kit.store.head(workflow_id).event_seq:
-            raise CheckpointNotFoundError(
-                "there is no such workflow", place=workflow_id, hint="See `holdfast list` for what is there."
-            )
+        known_head(self._kit.store, workflow_id)
         request = self._hidden(
             Request(
                 self._kit.ids.new(),

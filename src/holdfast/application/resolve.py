@@ -11,8 +11,8 @@ from pathlib import PurePath
 from holdfast.application.commands import CheckpointName
 from holdfast.domain.checkpoint import CheckpointMeta
 from holdfast.domain.errors import CheckpointNotFoundError, InvalidIdError
-from holdfast.domain.ids import CheckpointID, CheckpointRef, folder_name, parse_ref
-from holdfast.domain.record import Entry
+from holdfast.domain.ids import CheckpointID, CheckpointRef, check_workflow_id, folder_name, parse_ref
+from holdfast.domain.record import Entry, Head
 from holdfast.ports import Store
 
 _WHOLE_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -32,6 +32,24 @@ class Found:
 
     def __str__(self) -> str:
         return f"{self.workflow_id}@{self.entry.sequence}"
+
+
+def known_head(store: Store, workflow_id: str) -> Head:
+    """Answer the head of a workflow that is there.
+
+    Raises:
+        CheckpointNotFoundError: there is no such workflow.
+        InvalidIdError: that is no name of one.
+    """
+    head = store.head(check_workflow_id(workflow_id))
+    if not (head.sequence or head.event_seq):
+        raise no_such_workflow(workflow_id)
+    return head
+
+
+def no_such_workflow(workflow_id: str) -> CheckpointNotFoundError:
+    """Say that a workflow is not there."""
+    return CheckpointNotFoundError("there is no such workflow", place=workflow_id, hint=_LIST_HINT)
 
 
 def resolve(store: Store, name: CheckpointName) -> Found:

@@ -39,17 +39,27 @@ def wished(audit: AuditLog, wish: Wish, *, origin: str) -> Iterator[None]:
     Raises:
         InvalidStateError: there is no reason, or it is too long.
     """
-    check_reason(wish.reason, wish.workflow_id or "")
     with correlate(correlation() or f"{origin}-{secrets.token_hex(8)}"):
-        if audit.is_on:
-            audit.log_event(
-                AuditType.REQUEST_MADE,
-                workflow_id=wish.workflow_id,
-                agent=wish.agent,
-                facts=wish.facts,
-                payload={"reason": wish.reason},
-            )
+        tell_wish(audit, wish)
         yield
+
+
+def tell_wish(audit: AuditLog, wish: Wish) -> None:
+    """Tell the trail who wants what and why; durable before it is done.
+
+    Raises:
+        InvalidStateError: there is no reason, or it is too long.
+        CheckpointError: it cannot be told: then it is not done.
+    """
+    check_reason(wish.reason, wish.workflow_id or "")
+    if audit.is_on:
+        audit.log_event(
+            AuditType.REQUEST_MADE,
+            workflow_id=wish.workflow_id,
+            agent=wish.agent,
+            facts=wish.facts,
+            payload={"reason": wish.reason},
+        )
 
 
 def check_reason(reason: str, place: str) -> None:

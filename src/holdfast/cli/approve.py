@@ -14,8 +14,8 @@ from holdfast.cli.opening import entry_of, find_workflow, reading, tell, writing
 from holdfast.cli.output import safe
 from holdfast.cli.run_inputs import read_value
 from holdfast.cli.run_standing import runner_of
-from holdfast.cli.values import as_json_tree
 from holdfast.domain.audit_type import AuditType
+from holdfast.domain.plainjson import as_json_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

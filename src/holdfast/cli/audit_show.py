@@ -11,8 +11,9 @@ from holdfast.cli.audit_opening import find_line, looking
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.opening import entry_of, tell
 from holdfast.cli.output import Output, safe
-from holdfast.cli.values import as_json_tree, pretty
+from holdfast.cli.values import pretty
 from holdfast.domain.audit_type import AuditType
+from holdfast.domain.plainjson import as_json_tree
 
 if TYPE_CHECKING:
     from holdfast.application.audit.audit_event import AuditEvent

@@ -17,8 +17,8 @@ from holdfast.cli.listing import time_text
 from holdfast.cli.moments import read_moment
 from holdfast.cli.opening import entry_of, find_workflow, reading, tell
 from holdfast.cli.output import Output, json_line, safe
-from holdfast.cli.values import as_json_tree
 from holdfast.domain.audit_type import AuditType
+from holdfast.domain.plainjson import as_json_tree
 
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,17 +11,16 @@ from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.moments import read_point
 from holdfast.cli.opening import reading, writing
 from holdfast.cli.output import safe
-from holdfast.cli.pointer import parse_pointer, put_at
+from holdfast.cli.pointer import no_such_place, parse_pointer
 from holdfast.cli.points import app_for, app_option, find_point
 from holdfast.cli.run_inputs import read_value
-from holdfast.domain.errors import CheckpointConflictError
-from holdfast.domain.ids import check_workflow_id
-from holdfast.domain.state import WorkflowState
+from holdfast.domain.json_patch import EditError, Step
+from holdfast.domain.tree import TAG, has_tags
 
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
-    from holdfast.application.service import CheckpointService
-    from holdfast.domain.ids import CheckpointID
+    from holdfast.application.travel.travelling import Point
+    from holdfast.domain.state import WorkflowState
 
 
 @click.command("fork", cls=StoreCommand)
@@ -51,16 +49,17 @@ def command(
     Example:
       holdfast fork WF-2026-001@event:41 WF-2026-001-b --json
     """
+    from holdfast.application.edited_forks import check_free, fork_edited
+
     edits = _edits(assignments)
     program = app_for(app, point)
     # Looked for first: whoever mistyped it is told what may have been meant, and nothing was opened to write.
     with reading(call, app=program) as kit:
         found = find_point(kit, point)
         start = str(found)
-        _check_free(kit, new)
-        if edits:
-            # What does not fit is refused before there is a fork.
-            _edited(WorkflowState.from_fields(kit.registry.revive(found.tree)), new, edits)
+        check_free(kit.store, new)
+        # What does not fit is refused before there is a fork.
+        changed = _edited(kit, found, new, edits) if edits else None
     places = {"set": [place for place, _ in edits]} if edits else {}
     told = {"workflow_id": new, "forked_from": start, **places}
     with_edits = f", with {safe(', '.join(place for place, _ in edits))} set" if edits else ""
@@ -68,7 +67,10 @@ def command(
         tell_plan(call.output, f"{safe(new)} would start from {safe(start)}{with_edits}", **told)
         return
     with writing(call, app=program, reason=change.reason, workflow_id=new) as service:
-        forked = _forked(service, start, new, edits)
+        if changed is None:
+            forked = service.fork_workflow(start, new)
+        else:
+            forked = fork_edited(service, start, new, changed)
     if call.output.as_json:
         call.output.data({"id": str(forked), **told})
     else:
@@ -83,30 +85,16 @@ def _edits(assignments: tuple[str, ...]) -> list[tuple[str, Any]]:
         if not equals or not parse_pointer(place):
             raise click.UsageError(f"--set {text}: write /place/in/the/state=value")
         edits.append((place, read_value(value)))
+        if has_tags([edits[-1][1]]):
+            raise click.UsageError(f"--set {place}: a value must not hold the key {TAG}")
     return edits
 
 
-def _edited(state: WorkflowState, new: str, edits: list[tuple[str, Any]]) -> WorkflowState:
+def _edited(kit: Kit, found: Point, new: str, edits: list[tuple[str, Any]]) -> WorkflowState:
     """Answer the state with what is to be set, as that of the new workflow."""
-    every = {item.name: getattr(state, item.name) for item in fields(state) if item.name != "extra"}
-    changed = {**every, **state.to_fields(), "workflow_id": new}
-    for place, value in edits:
-        put_at(changed, parse_pointer(place), value)
-    return WorkflowState.from_fields(changed)
+    from holdfast.application.edited_forks import edited_state
 
-
-def _forked(service: CheckpointService, start: str, new: str, edits: list[tuple[str, Any]]) -> CheckpointID:
-    """Start the new workflow, and record the changed state in it."""
-    if not edits:
-        return service.fork_workflow(start, new)
-    changed = _edited(service.restore_checkpoint(start), new, edits)
-    service.fork_workflow(start, new)
-    return service.create_checkpoint(new, changed)
-
-
-def _check_free(kit: Kit, new: str) -> None:
-    """Refuse the name of a workflow that is there."""
-    if kit.store.head(check_workflow_id(new)).sequence:
-        raise CheckpointConflictError(
-            "there is a workflow of that name already", place=new, hint="Give the new workflow another name."
-        )
+    try:
+        return edited_state(kit, found, new, [Step("put", place, value) for place, value in edits])
+    except EditError as wrong:
+        raise no_such_place(wrong.why, edits[wrong.index][0]) from None

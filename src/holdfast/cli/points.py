@@ -91,9 +91,3 @@ def point_fields(point: Point) -> dict[str, Any]:
 def skipped_fields(event: SkippedEvent) -> dict[str, Any]:
     """Answer what is known about an event that could not be replayed."""
     return {"seq": event.seq, "type": event.type, "reason": event.reason}
-
-
-def point_notes(point: Point) -> list[str]:
-    """Say what the state of a point is without."""
-    skipped = (f"event {event.seq} ({event.type}) was left out: {event.reason}" for event in point.skipped)
-    return [*point.notes, *skipped]

@@ -13,10 +13,12 @@ from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.moments import read_point
 from holdfast.cli.opening import entry_of, find_workflow, reading, tell
 from holdfast.cli.output import Output, counted, safe
-from holdfast.cli.pointer import pointer_text
 from holdfast.cli.points import app_named, app_option, skipped_fields, travel_in
-from holdfast.cli.values import as_json_tree, short_json
+from holdfast.cli.values import short_json
 from holdfast.domain.audit_type import AuditType
+from holdfast.domain.plainjson import as_json_tree
+from holdfast.domain.pointer import pointer_text
+from holdfast.domain.tree import NOTHING
 
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
@@ -148,7 +150,7 @@ def _step_line(output: Output, step: ReplayedStep) -> str:
 
 
 def _difference_line(output: Output, one: Discrepancy) -> str:
-    from holdfast.application.travel.explaining import NOTHING, Kind
+    from holdfast.application.travel.explaining import Kind
     from holdfast.domain.delta import show_path
 
     where, stored = safe(show_path(one.path)), _shown(one.stored)
@@ -179,8 +181,6 @@ def _summary(output: Output, report: ReplayReport, *, strict: bool) -> str:
 
 
 def _shown(value: Any) -> str:
-    from holdfast.application.travel.explaining import NOTHING
-
     return "nothing" if value is NOTHING else safe(short_json(value, _VALUE_WIDTH))
 
 
@@ -213,8 +213,6 @@ def _step_fields(step: ReplayedStep) -> dict[str, Any]:
 
 def _difference_fields(one: Discrepancy) -> dict[str, Any]:
     """Answer one difference; a value that is not there is left out."""
-    from holdfast.application.travel.explaining import NOTHING
-
     values = {"before": one.before, "replayed": one.replayed, "stored": one.stored}
     return {
         "kind": one.kind.value,

@@ -14,7 +14,7 @@ import click
 
 from holdfast.cli.output import counted, safe, wants_color
 from holdfast.cli.run_tally import Row, Tally
-from holdfast.cli.values import as_json_tree
+from holdfast.domain.plainjson import as_json_tree
 
 if TYPE_CHECKING:
     from rich.console import Group

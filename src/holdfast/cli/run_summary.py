@@ -17,8 +17,9 @@ from holdfast.cli.opening import reading
 from holdfast.cli.output import Output, counted, safe
 from holdfast.cli.run_progress import seconds_text
 from holdfast.cli.run_standing import report_path, standing
-from holdfast.cli.values import as_json_tree, short_json
+from holdfast.cli.values import short_json
 from holdfast.domain.errors import CheckpointError
+from holdfast.domain.plainjson import as_json_tree
 
 if TYPE_CHECKING:
     from holdfast.cli.group import Call

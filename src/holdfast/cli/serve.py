@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 )
 @click.option("--tls-cert", metavar="FILE", help="Certificate, for a server that others reach.")
 @click.option("--tls-key", metavar="FILE", help="Its private key.")
+@click.option("--behind-proxy", is_flag=True, help="A proxy in front of it speaks TLS with others.")
 @click.option(
     "--rate", metavar="N", type=click.FloatRange(min=0.1), default=200.0, help="Requests a second for each."
 )
@@ -35,6 +36,7 @@ def command(
     hosts: tuple[str, ...],
     tls_cert: str | None,
     tls_key: str | None,
+    behind_proxy: bool,
     rate: float,
 ) -> None:
     """Serve the HTTP API and the dashboard.
@@ -48,7 +50,7 @@ def command(
       holdfast serve --store ./kelp --bind 127.0.0.1:8787
     """
     settings = _settings(bind, read_only, hosts, tls_cert, tls_key, rate)
-    _serve(call, settings)
+    _serve(call, settings, is_proxied=behind_proxy)
 
 
 def _settings(
@@ -76,7 +78,7 @@ def _not_installed(missing: ImportError) -> Exception:
     )
 
 
-def _serve(call: Call, settings: Settings) -> None:
+def _serve(call: Call, settings: Settings, *, is_proxied: bool) -> None:
     from dataclasses import replace
 
     try:
@@ -88,7 +90,7 @@ def _serve(call: Call, settings: Settings) -> None:
 
     desk = open_desk(Config.load({"store": call.store}), settings)
     try:
-        _refuse_open(desk, settings)
+        _refuse_open(desk, settings, is_proxied=is_proxied)
         listener = serving.listen(settings)
         desk.settings = replace(settings, port=listener.getsockname()[1])
         serving.serve(desk, listener, lambda: _tell(call, desk))
@@ -96,15 +98,16 @@ def _serve(call: Call, settings: Settings) -> None:
         desk.close()
 
 
-def _refuse_open(desk: Desk, settings: Settings) -> None:
-    """Refuse to let a whole network in where nobody was given a token, or tokens would cross it readable.
+def _refuse_open(desk: Desk, settings: Settings, *, is_proxied: bool) -> None:
+    """Refuse to let a network in where nobody has a token, or where tokens would cross it as they are.
 
     Raises:
         Failure: so it would be.
     """
     if settings.is_local:
         return
-    if not desk.service.tokens.listing():
+    now = desk.kit.clock.now()
+    if all(token.has_expired(now) for token in desk.service.tokens.listing()):
         raise Failure(
             "no_token",
             Exit.REFUSED,
@@ -112,8 +115,14 @@ def _refuse_open(desk: Desk, settings: Settings) -> None:
             place=settings.host,
             hint="Make one with `holdfast token create NAME --role viewer`, or bind 127.0.0.1.",
         )
-    if settings.tls_cert is None:
-        click.echo("warning: tokens cross the network as they are: give --tls-cert and --tls-key", err=True)
+    if settings.tls_cert is None and not is_proxied:
+        raise Failure(
+            "no_tls",
+            Exit.REFUSED,
+            "others could reach this server, and tokens would cross the network as they are",
+            place=settings.host,
+            hint="Give --tls-cert and --tls-key, or --behind-proxy if something in front of it speaks TLS.",
+        )
 
 
 def _tell(call: Call, desk: Desk) -> None:

@@ -10,7 +10,7 @@ from holdfast.cli.opening import writing
 from holdfast.cli.output import safe
 from holdfast.cli.points import app_named
 from holdfast.cli.session_show import session_at
-from holdfast.cli.values import as_json_tree
+from holdfast.domain.plainjson import as_json_tree
 
 
 @click.command("resume", cls=StoreCommand)

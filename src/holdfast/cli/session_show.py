@@ -11,8 +11,9 @@ from holdfast.cli.listing import time_text
 from holdfast.cli.opening import entry_of, reading, tell
 from holdfast.cli.output import Output, safe
 from holdfast.cli.session_list import session_fields
-from holdfast.cli.values import as_json_tree, pretty
+from holdfast.cli.values import pretty
 from holdfast.domain.audit_type import AuditType
+from holdfast.domain.plainjson import as_json_tree
 
 if TYPE_CHECKING:
     from holdfast.domain.session_record import Session

@@ -23,12 +23,12 @@ from holdfast.cli.points import (
     find_point,
     is_point,
     point_fields,
-    point_notes,
     tell_points,
 )
-from holdfast.cli.values import as_json_tree, pretty, summary
+from holdfast.cli.values import pretty, summary
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES
+from holdfast.domain.plainjson import as_json_tree
 
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
@@ -151,7 +151,7 @@ def _show_point(call: Call, text: str, state: str | None, pointer: tuple[str, ..
         point = find_point(kit, text)
         part = look_up(point.tree, pointer)
         tell_points(call, kit, AuditType.STATE_READ, [point])
-    notes = point_notes(point)
+    notes = point.remarks
     if state is not None:
         _show_state(point, part, notes, call.output)
     elif call.output.as_json:

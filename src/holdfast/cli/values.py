@@ -8,27 +8,6 @@ from typing import Any
 from holdfast.cli.output import json_safe
 
 _SHOWN_KEYS = 5
-#: Stands for a value that is not there.
-NOTHING = object()
-
-
-def as_json_tree(plain: Any) -> Any:
-    """Turn a plain tree into one that JSON has words for: bytes and odd numbers become tagged objects."""
-    from holdfast.domain import plainjson
-
-    data = plainjson.dumps(plain)
-    try:
-        return json.loads(data)
-    except RecursionError:
-        # Nested deeper than the decoder goes; `json_text` knows how to write it all the same.
-        return plain
-
-
-def same(one: Any, other: Any) -> bool:
-    """Tell whether two plain trees are the same, down to the types and the order of keys."""
-    from holdfast.domain import plainjson
-
-    return plainjson.dumps(one) == plainjson.dumps(other)
 
 
 def pretty(plain: Any) -> str:
@@ -56,31 +35,11 @@ def summary(plain: Any, width: int) -> str:
 
 def short_json(plain: Any, width: int) -> str:
     """Write a value as JSON, a message as who says what, cut where it becomes too long."""
+    from holdfast.application.insight.state_nodes import message_text
     from holdfast.domain import plainjson
 
-    said = _message(plain)
-    if said is not None:
-        return _shortened(said, width)
-    return _shortened(plainjson.dumps(plain).decode(), width)
-
-
-def _message(plain: Any) -> str | None:
-    """Tell who says what; None if the value is no message as the frameworks write them."""
-    if type(plain) is not dict or "content" not in plain:
-        return None
-    who = plain.get("role") or plain.get("type")
-    if not isinstance(who, str):
-        return None
-    content, calls = plain["content"], plain.get("tool_calls")
-    parts = content if isinstance(content, list) else [content]
-    said = [
-        part.get("text", f"[{part.get('type', 'data')}]") if type(part) is dict else part for part in parts
-    ]
-    called = (
-        [call.get("name", "tool") for call in calls if type(call) is dict] if isinstance(calls, list) else []
-    )
-    text = " ".join([*(str(part) for part in said if part), *(f"-> {name}()" for name in called)])
-    return f"{who}: {text}"
+    said = message_text(plain, width)
+    return _shortened(plainjson.dumps(plain).decode() if said is None else said, width)
 
 
 def _shortened(text: str, width: int) -> str:

@@ -46,6 +46,16 @@ def dumps(plain: Any) -> bytes:
         return _dumps_odd(plain)
 
 
+def as_json_tree(plain: Any) -> Any:
+    """Turn a plain tree into one that JSON has words for: bytes and odd numbers become tagged objects."""
+    data = dumps(plain)
+    try:
+        return json.loads(data)
+    except RecursionError:
+        # Nested deeper than the decoder goes; `dumps` knows how to write it all the same.
+        return plain
+
+
 def loads(data: bytes, *, strict: bool = False) -> Any:
     """Decode JSON to a plain tree, bytes and non-finite floats native again.
 

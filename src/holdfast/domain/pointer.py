@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from holdfast.domain.errors import CheckpointNotFoundError, InvalidIdError
+from holdfast.domain.tree import NOTHING
 
 #: An index has no zeros in front, and no list is longer than this many digits.
 _INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
@@ -63,6 +64,33 @@ def look_up(tree: Any, pointer: Sequence[str]) -> Any:
                 "the state has no such place", place=place, hint=_there(value)
             ) from None
     return value
+
+
+def follow(tree: Any, pointer: Sequence[str]) -> tuple[Any, tuple[str | int, ...]]:
+    """Answer what a pointer means, NOTHING if it leads nowhere, and its steps with indexes as numbers."""
+    steps: tuple[str | int, ...] = ()
+    for key in pointer:
+        steps += (int(key) if isinstance(tree, list) and _INDEX.fullmatch(key) else key,)
+        try:
+            tree = step_into(tree, key)
+        except KeyError:
+            return NOTHING, (*steps, *pointer[len(steps) :])
+    return tree, steps
+
+
+def without(tree: Any, pointer: Sequence[str]) -> Any:
+    """Copy the way to a place, and leave that out; an item of a list becomes None, so that others stay."""
+    key, *rest = pointer
+    try:
+        inner = step_into(tree, key)
+    except KeyError:
+        return tree
+    if isinstance(tree, list):
+        place = int(key)
+        return [*tree[:place], without(inner, rest) if rest else None, *tree[place + 1 :]]
+    if rest:
+        return {**tree, key: without(inner, rest)}
+    return {name: value for name, value in tree.items() if name != key}
 
 
 def _there(value: Any) -> str:

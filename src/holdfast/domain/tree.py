@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 #: The key that makes an object a tagged one.
 TAG = "$hf"
+
+
+class Nothing:
+    """Stands where a tree has no value."""
+
+    def __repr__(self) -> str:
+        return "NOTHING"
+
+
+NOTHING = Nothing()
+
+
+def at_path(tree: Any, path: Iterable[str | int]) -> Any:
+    """Answer what stands at a place, or `NOTHING`."""
+    for step in path:
+        try:
+            tree = tree[step]
+        except (KeyError, IndexError, TypeError):
+            return NOTHING
+    return tree
 
 
 def copy_tree(plain: Any) -> Any:

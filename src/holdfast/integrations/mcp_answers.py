@@ -10,8 +10,9 @@ from typing import Any
 
 from holdfast.domain import plainjson
 from holdfast.domain.checkpoint import CheckpointMeta
-from holdfast.domain.errors import InvalidStateError
+from holdfast.domain.errors import CheckpointNotFoundError, InvalidIdError, InvalidStateError
 from holdfast.domain.ids import CheckpointID
+from holdfast.domain.pointer import look_up, parse_pointer
 from holdfast.domain.time import timestamp_text
 
 ANSWER_BYTES = 100_000
@@ -66,16 +67,10 @@ def looked_up(tree: Any, pointer: str) -> Any:
     Raises:
         InvalidStateError: there is none.
     """
-    if pointer and not pointer.startswith("/"):
-        raise InvalidStateError("a pointer begins with a slash", place=pointer, hint="For example /context.")
-    value = tree
-    for step in pointer.split("/")[1:]:
-        key = step.replace("~1", "/").replace("~0", "~")
-        try:
-            value = value[int(key)] if isinstance(value, list) and key.isdecimal() else value[key]
-        except (KeyError, IndexError, TypeError):
-            raise InvalidStateError("the state has no such place", place=pointer) from None
-    return value
+    try:
+        return look_up(tree, parse_pointer(pointer))
+    except (InvalidIdError, CheckpointNotFoundError) as wrong:
+        raise InvalidStateError(wrong.message, place=wrong.place, hint=wrong.hint) from None
 
 
 def listed(meta: CheckpointMeta) -> dict[str, Any]:

@@ -11,17 +11,17 @@ from itertools import islice
 from typing import Any
 
 from holdfast.application import wishes
+from holdfast.application.insight.stored_changes import operations_at
 from holdfast.application.kit import Kit
 from holdfast.application.reading import Reader
 from holdfast.application.resolve import living
 from holdfast.application.service import CheckpointService
-from holdfast.application.snapshot import changes, from_plain
 from holdfast.application.travel.travelling import Point, TimeTravel
 from holdfast.bootstrap import build_kit, open_store
 from holdfast.config import Config
 from holdfast.domain.audit_type import AuditType, Outcome
 from holdfast.domain.checkpoint import CheckpointMeta
-from holdfast.domain.delta import Operation, delete, describe, set_value
+from holdfast.domain.delta import Operation, describe
 from holdfast.domain.errors import (
     CheckpointError,
     CheckpointNotFoundError,
@@ -290,17 +290,8 @@ class Desk:
 
     def _changes(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Operation]:
         """Compare two states field by field: to an agent their order means nothing."""
-        packer = self._kit.packer
         for name in {**old, **new}:
-            if name not in new:
-                yield delete([name])
-            elif name not in old:
-                yield set_value([name], new[name])
-            else:
-                # Under one key, because a field need not be an object.
-                before, after = ({"at": tree[name]} for tree in (old, new))
-                for one in changes(from_plain(before, packer), from_plain(after, packer), packer):
-                    yield {**one, "path": [name, *one["path"][1:]]}
+            yield from operations_at(old, new, (name,), self._kit.packer)
 
     def _point(self, checkpoint: str) -> Point:
         return self._travel.at(self._named(checkpoint))

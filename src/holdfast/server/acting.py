@@ -9,8 +9,9 @@ from typing import Annotated, Any, Final, TypeAlias
 import msgspec
 from msgspec import Meta
 
+from holdfast.application.wishes import REASON_CHARS_MAX, Wish, tell_wish
 from holdfast.domain.ids import MAX_ID_CHARS
-from holdfast.server.desk import REASON_CHARS_MAX, Desk
+from holdfast.server.desk import Desk
 from holdfast.server.operation import Asked
 
 #: Something has to be said: white space says nothing.
@@ -50,7 +51,8 @@ def begin(desk: Desk, asked: Asked[Any, Any], operation: str, workflow_id: str |
     Raises:
         CheckpointError: it cannot be told: then it is not done.
     """
-    desk.tell_reason(operation, workflow_id, asked.body.reason)
+    facts = {"via": "http", "operation": operation}
+    tell_wish(desk.service.audit, Wish(asked.body.reason, workflow_id, facts=facts))
     return one_line(asked.body.reason)
 
 

@@ -30,8 +30,6 @@ from holdfast.server.operations import Operations
 from holdfast.server.prune_plans import PrunePlans
 from holdfast.server.settings import Settings
 
-REASON_CHARS_MAX = 500
-
 
 class Desk:
     """One store, open for as long as the server lives."""
@@ -78,18 +76,6 @@ class Desk:
         for point in points:
             if self._looks.is_new(f"{actor_of(self.kit)} {point}"):
                 self.note(AuditType.STATE_READ, point.workflow_id, point.facts)
-
-    def tell_reason(self, operation: str, workflow_id: str | None, reason: str) -> None:
-        """Tell the trail who is about to change something, and why; durable before it is done.
-
-        Raises:
-            CheckpointError: it cannot be told: then it is not done.
-        """
-        if self.kit.audit:
-            facts = {"via": "http", "operation": operation}
-            self.service.audit.log_event(
-                AuditType.REQUEST_MADE, workflow_id=workflow_id, facts=facts, payload={"reason": reason}
-            )
 
     def check_writable(self) -> None:
         """Refuse to change what is open for reading only.

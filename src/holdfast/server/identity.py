@@ -16,7 +16,7 @@ from holdfast.domain.access import ROLES
 from holdfast.server.operation import Identity
 from holdfast.server.problems import Refusal
 
-COOKIE: Final = "holdfast_session"
+_COOKIE: Final = "holdfast_session"
 CSRF_HEADER: Final = "x-holdfast-csrf"
 _SESSION_SECONDS = 12 * 3600.0
 _SESSIONS_MAX = 1_000
@@ -70,6 +70,8 @@ class Doorkeeper:
 
     def __init__(self, tokens: Tokens, owner: str) -> None:
         self._tokens = tokens
+        #: Browsers send cookies to every port of a machine: two servers must not take each other's.
+        self.cookie = f"{_COOKIE}_{secrets.token_hex(4)}"
         self.sessions = Sessions()
         #: Lets whoever started the server in, and ends with it.
         self.key = f"hf_start_{secrets.token_urlsafe(32)}"
@@ -94,7 +96,7 @@ class Doorkeeper:
             if found is None:
                 raise _unknown("the token is not valid, was revoked, or has expired")
             return found
-        session = self.sessions.of(cookies.get(COOKIE))
+        session = self.sessions.of(cookies.get(self.cookie))
         if session is None or self.recognise(session.credential) is None:
             raise _unknown("a bearer token is needed")
         if method not in ("GET", "HEAD") and not hmac.compare_digest(

@@ -1,40 +1,40 @@
-"""JSON Patch (RFC 6902): changes to a state, one after the other, all of them or none."""
+"""JSON Patch (RFC 6902) as it is sent."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from holdfast.domain.tree import TAG, copy_tree, has_tags
+from holdfast.domain import json_patch
+from holdfast.domain.json_patch import Op, Step
+from holdfast.domain.tree import NOTHING
 
-#: So much may come of copies within one state: each could make it twice as large.
-_COPIED_MAX = 16 * 1024 * 1024
 _Pointer = Annotated[str, Meta(max_length=2_000, pattern=r"^(/([^~/]|~[01])*)*$")]
 
 
 class Edit(msgspec.Struct, forbid_unknown_fields=True):
     """One change: `value` goes with add, replace and test, `from` with move and copy."""
 
-    op: Literal["add", "remove", "replace", "move", "copy", "test"]
+    op: Op
     path: _Pointer
     value: Any = UNSET
     source: _Pointer | UnsetType = msgspec.field(default=UNSET, name="from")
 
 
-class EditError(Exception):
-    """An edit that does not fit: which one, and why."""
-
-    def __init__(self, index: int, why: str) -> None:
-        super().__init__(why)
-        self.index = index
-        self.why = why
-
-
-class _MisfitError(Exception):
-    """Why one edit does not fit."""
+def steps(edits: Sequence[Edit]) -> list[Step]:
+    """Read what was sent as the steps of a patch."""
+    return [
+        Step(
+            edit.op,
+            edit.path,
+            NOTHING if edit.value is UNSET else edit.value,
+            None if isinstance(edit.source, UnsetType) else edit.source,
+        )
+        for edit in edits
+    ]
 
 
 def patched(fields: dict[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
@@ -43,144 +43,4 @@ def patched(fields: dict[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
     Raises:
         EditError: an edit does not fit; says which.
     """
-    root: dict[str, Any] = {"": copy_tree(fields)}
-    copied = 0
-    for index, edit in enumerate(edits):
-        try:
-            if edit.op == "copy":
-                copied = _counted(root, edit, copied)
-            _apply(root, edit)
-        except _MisfitError as misfit:
-            raise EditError(index, str(misfit)) from None
-    whole: dict[str, Any] = root[""]
-    return whole
-
-
-def _apply(root: dict[str, Any], edit: Edit) -> None:
-    path = _steps(edit.path)
-    if edit.op in ("add", "replace", "test"):
-        _check_value(edit)
-    if edit.op == "add":
-        _add(root, path, copy_tree(edit.value))
-    elif edit.op == "remove":
-        _remove(root, path)
-    elif edit.op == "replace":
-        _remove_and_add(root, path, copy_tree(edit.value))
-    elif edit.op == "test":
-        _check_same(_at(root, path), edit.value)
-    else:
-        _bring(root, edit, path)
-
-
-def _counted(root: dict[str, Any], edit: Edit, copied: int) -> int:
-    """Add what a copy brings to what the copies before it brought."""
-    todo = [] if isinstance(edit.source, UnsetType) else [_at(root, _steps(edit.source))]
-    while todo and copied <= _COPIED_MAX:
-        value = todo.pop()
-        copied += len(value) if isinstance(value, str | bytes) else 1
-        if isinstance(value, dict):
-            copied += sum(map(len, value))
-        todo += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    if copied > _COPIED_MAX:
-        raise _MisfitError(f"the copies bring more than {_COPIED_MAX} characters and values")
-    return copied
-
-
-def _check_value(edit: Edit) -> None:
-    if edit.value is UNSET:
-        raise _MisfitError(f"{edit.op} needs a value")
-    if has_tags([edit.value]):
-        # It would be taken for a stored type, a reference to other bytes of the store say.
-        raise _MisfitError(f"a value must not hold the key {TAG}")
-
-
-def _bring(root: dict[str, Any], edit: Edit, path: list[str]) -> None:
-    """Move or copy what stands elsewhere."""
-    if isinstance(edit.source, UnsetType):
-        raise _MisfitError(f"{edit.op} needs a from")
-    source = _steps(edit.source)
-    value = copy_tree(_at(root, source))
-    if edit.op == "move":
-        if path[: len(source)] == source and path != source:
-            raise _MisfitError("a value cannot be moved into itself")
-        _remove(root, source)
-    _add(root, path, value)
-
-
-def _steps(pointer: str) -> list[str]:
-    """Take a pointer apart; the state itself is the value of the key "" of the root."""
-    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")]
-
-
-def _at(root: Any, path: Sequence[str]) -> Any:
-    value = root
-    for step in path:
-        value = _into(value, step)
-    return value
-
-
-def _into(value: Any, step: str) -> Any:
-    if isinstance(value, dict) and TAG not in value and step in value:
-        return value[step]
-    if isinstance(value, list):
-        return value[_index(value, step, len(value) - 1)]
-    raise _MisfitError(f"the state has no {step[:100]!r} there")
-
-
-def _index(items: list[Any], step: str, last: int) -> int:
-    is_number = step.isascii() and step.isdecimal() and (step == "0" or not step.startswith("0"))
-    if not is_number or len(step) > 9 or int(step) > last:
-        raise _MisfitError(f"{step[:100]!r} is no item of a list of {len(items)}")
-    return int(step)
-
-
-def _add(root: dict[str, Any], path: list[str], value: Any) -> None:
-    owner, key = _at(root, path[:-1]), path[-1]
-    if isinstance(owner, list):
-        owner.insert(len(owner) if key == "-" else _index(owner, key, len(owner)), value)
-    elif isinstance(owner, dict) and TAG not in owner and key != TAG:
-        _check_root(path, value)
-        owner[key] = value
-    else:
-        raise _MisfitError("nothing can be put there")
-
-
-def _remove(root: dict[str, Any], path: list[str]) -> None:
-    owner, key = _at(root, path[:-1]), path[-1]
-    _into(owner, key)
-    if len(path) == 1:
-        raise _MisfitError("the whole state cannot be removed")
-    del owner[int(key) if isinstance(owner, list) else key]
-
-
-def _remove_and_add(root: dict[str, Any], path: list[str], value: Any) -> None:
-    owner, key = _at(root, path[:-1]), path[-1]
-    _into(owner, key)
-    _check_root(path, value)
-    owner[int(key) if isinstance(owner, list) else key] = value
-
-
-def _check_root(path: list[str], value: Any) -> None:
-    if len(path) == 1 and not isinstance(value, dict):
-        raise _MisfitError("a state is an object")
-
-
-def _check_same(found: Any, wanted: Any) -> None:
-    try:
-        is_same = _same(found, wanted)
-    except RecursionError:
-        raise _MisfitError("the value is too deep to be compared") from None
-    if not is_same:
-        raise _MisfitError("the value there is another")
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Compare as JSON does: true is not 1, and 1.0 is 1."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(_same(a, b) for a, b in zip(one, other, strict=True))
-    are_alike = type(one) is type(other) or {type(one), type(other)} == {int, float}
-    return are_alike and bool(one == other)
+    return json_patch.patched(fields, steps(edits))

@@ -7,8 +7,8 @@ place is the id of an event here: whoever was cut off goes on after it, also at 
 from __future__ import annotations
 
 import logging
-from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections import Counter, deque
+from collections.abc import AsyncGenerator, Callable
 from functools import partial
 from itertools import islice
 from typing import TypeVar
@@ -65,7 +65,10 @@ class Live:
         self._store = store
         self._streams_max = streams_max
         self._look_seconds = look_seconds
-        self._listeners = 0
+        #: One alone must not take all the places.
+        self._each_max = max(1, streams_max // 4)
+        #: How many streams each has.
+        self._listeners: Counter[str] = Counter()
         self._size = 0
         self._recent: deque[LiveEvent] = deque(maxlen=_BUFFERED)
         self._has_ended = False
@@ -76,7 +79,7 @@ class Live:
         """Look at the log for as long as the server lives."""
         self._news = anyio.Event()
         while True:
-            if self._listeners:
+            if self._listeners.total():
                 try:
                     await self._look()
                 except CheckpointError as problem:
@@ -103,57 +106,73 @@ class Live:
         self._has_ended = True
         self._wake()
 
-    def admit(self) -> None:
+    def admit(self, who: str) -> None:
         """Refuse one listener too many.
 
         Raises:
-            Refusal: there are as many as there may be.
+            Refusal: there are as many as there may be, of all or of this one.
         """
-        if self._listeners >= self._streams_max:
+        if self._is_full(who):
             raise Refusal(
                 503, "too_many_streams", "too many are listening already", headers={"Retry-After": "10"}
             )
 
+    def _is_full(self, who: str) -> bool:
+        return self._listeners.total() >= self._streams_max or self._listeners[who] >= self._each_max
+
+    def position(self, after: int | None) -> int:
+        """Answer where to begin: before whoever listens is told so, so that nothing is missed since.
+
+        Args:
+            after: the first entry to be told; None: the next that comes.
+        """
+        size = self._store.integrate()
+        # What has not happened yet is of another log.
+        return size if after is None else min(after, size)
+
     async def listen(
         self,
-        after: int | None,
+        who: str,
+        position: int,
         wants: Callable[[LiveEvent], bool],
         is_known: Callable[[], bool],
         *,
         with_facts: bool,
-    ) -> AsyncIterator[bytes]:
-        """Tell what comes after an entry, and go on until one side ends.
+    ) -> AsyncGenerator[bytes, None]:
+        """Tell what comes from a position on, and go on until one side ends.
 
         Args:
-            after: the first entry to be told; None: the next that comes.
+            who: listens.
             wants: whether an event is to be told.
             is_known: whether whoever listens still may; asked again and again, in a thread.
             with_facts: whether is told who did it, and what the trail says of it.
         """
-        if self._listeners >= self._streams_max:
+        if self._is_full(who):
             # Several came at once, and were all let in.
             return
-        self._listeners += 1
+        self._listeners[who] += 1
         try:
-            async for piece in self._told(after, wants, is_known, with_facts=with_facts):
+            async for piece in self._told(position, wants, is_known, with_facts=with_facts):
                 yield piece
         except CheckpointError as problem:
             _LOG.warning("a stream ends: %s", problem)
         finally:
-            self._listeners -= 1
+            self._left(who)
+
+    def _left(self, who: str) -> None:
+        self._listeners[who] -= 1
+        if not self._listeners[who]:
+            del self._listeners[who]
 
     async def _told(
         self,
-        after: int | None,
+        position: int,
         wants: Callable[[LiveEvent], bool],
         is_known: Callable[[], bool],
         *,
         with_facts: bool,
-    ) -> AsyncIterator[bytes]:
-        size = await _in_thread(self._store.integrate)
-        # What has not happened yet is of another log.
-        position = size if after is None else min(after, size)
-        self._size = self._size or size
+    ) -> AsyncGenerator[bytes, None]:
+        self._size = self._size or position
         yield b"retry: 3000\n: listening\n\n"
         while not self._has_ended and await _in_thread(is_known):
             news = self._news

@@ -12,6 +12,8 @@ from holdfast.server.problems import encode
 #: Less is sent as it is.
 PACKED_BYTES_MIN = 4 * 1024
 _LEVEL = 5
+#: What a cache has to keep apart: whoever comes next to a browser may be somebody else.
+VARY = "Accept-Encoding, Authorization, Cookie"
 
 
 def packed(
@@ -22,7 +24,7 @@ def packed(
 ) -> Answer:
     """Write an answer, compressed where it is large and Accept-Encoding allows that."""
     data = body if isinstance(body, bytes) else encode(body)
-    told = {**(headers or {}), "Vary": "Accept-Encoding"}
+    told = {**(headers or {}), "Vary": VARY}
     if len(data) >= PACKED_BYTES_MIN and _takes_gzip(asked.headers.get("accept-encoding", "")):
         # The same answer gives the same bytes.
         data = gzip.compress(data, _LEVEL, mtime=0)

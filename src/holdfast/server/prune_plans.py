@@ -12,6 +12,8 @@ from holdfast.domain.retention import RetentionPolicy
 
 KEPT = timedelta(minutes=15)
 _PLANS_MAX = 200
+#: Of one who asks: whoever may only look must not make others' plans be forgotten.
+_OF_ONE_MAX = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,8 @@ class PlannedPrune:
     keep: tuple[int, ...]
     newest: int
     expires_at: datetime
+    #: Who was shown it.
+    shown_to: str = ""
 
 
 class PrunePlans:
@@ -41,9 +45,12 @@ class PrunePlans:
         self._plans: OrderedDict[str, PlannedPrune] = OrderedDict()
 
     def add(self, plan: PlannedPrune) -> None:
-        """Remember a plan; the oldest is forgotten where there are too many."""
+        """Remember a plan; the oldest is forgotten where there are too many, of all or of one who asks."""
         with self._mutex:
             self._plans[plan.id] = plan
+            own = [one.id for one in self._plans.values() if one.shown_to == plan.shown_to]
+            for plan_id in own[:-_OF_ONE_MAX]:
+                del self._plans[plan_id]
             while len(self._plans) > _PLANS_MAX:
                 self._plans.popitem(last=False)
 

@@ -15,7 +15,8 @@ class Rates:
 
     def __init__(self, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._per_second = per_second
-        self._burst = 2 * per_second
+        # Less than one would let nobody in, ever.
+        self._burst = max(1.0, 2 * per_second)
         self._clock = clock
         self._mutex = threading.Lock()
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()

@@ -132,7 +132,7 @@ class Clerk:
             Refusal: not known, not allowed, or too often.
         """
         if operation.scope is None:
-            self._check_rate(self._rates, f"nobody at {_address(request)}")
+            self._check_rate(self._rates, f"nobody at {address_of(request)}")
             return NOBODY
         return await _in_thread(self._door, partial(self._look, request, operation, request_id))
 
@@ -160,7 +160,7 @@ class Clerk:
 
     def _turned_away(self, request: Request, operation: Operation, *, is_told: bool) -> None:
         """Slow down whoever guesses, and tell of it; not more often than one may guess."""
-        self._check_rate(self._failures, _address(request))
+        self._check_rate(self._failures, address_of(request))
         if is_told:
             facts = {"via": "http", "operation": operation.name}
             self._note(AuditType.AUTHENTICATION_FAILED, facts, Outcome.FAILURE)
@@ -237,7 +237,7 @@ def _missing(operation: Operation, identity: Identity) -> str:
     )
 
 
-def _address(request: Request) -> str:
+def address_of(request: Request) -> str:
     """Tell where a request comes from; whoever has one IPv6 address has all of its network."""
     host = request.client.host if request.client else ""
     try:

@@ -40,7 +40,11 @@ def serve(desk: Desk, listener: socket.socket, on_ready: Callable[[], None]) -> 
 
 
 def server(desk: Desk, on_ready: Callable[[], None]) -> uvicorn.Server:
-    """Make what answers requests until `should_exit` is set."""
+    """Make what answers requests until `should_exit` is set.
+
+    Raises:
+        ConfigError: its certificate cannot be used.
+    """
     settings = desk.settings
     config = uvicorn.Config(
         build(desk),
@@ -59,7 +63,26 @@ def server(desk: Desk, on_ready: Callable[[], None]) -> uvicorn.Server:
         proxy_headers=False,
         ws="none",
     )
+    _check_certificate(config)
     return _Server(config, desk, on_ready)
+
+
+def _check_certificate(config: uvicorn.Config) -> None:
+    """Read the certificate now, while it can be said what is wrong with it.
+
+    Raises:
+        ConfigError: it cannot be used.
+    """
+    if config.ssl_certfile is None:
+        return
+    try:
+        config.load()
+    except OSError as problem:
+        raise ConfigError(
+            f"the certificate or its key cannot be used ({problem.strerror or problem})",
+            place=str(config.ssl_certfile),
+            hint="Give PEM files with --tls-cert and --tls-key.",
+        ) from None
 
 
 class _Server(uvicorn.Server):

@@ -71,7 +71,9 @@ def parse_bind(text: str) -> tuple[str, int]:
     Raises:
         ConfigError: it is none.
     """
-    host, _, port = text.rpartition(":") if ":" in text and not text.endswith("]") else (text, "", "")
+    # An IPv6 address has colons of its own; with a port it stands in brackets.
+    is_bare = text.endswith("]") or (text.count(":") > 1 and not text.startswith("["))
+    host, _, port = (text, "", "") if is_bare or ":" not in text else text.rpartition(":")
     host, port = host or "127.0.0.1", port or "8787"
     if not port.isdecimal() or int(port) > 65535:
         raise ConfigError(f"{text!r} is nothing to listen on", hint=f"Write HOST:PORT: {DEFAULT_BIND}.")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import stat
+from pathlib import Path
 
 import pytest
 
+import holdfast
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.conformance.store import StoreConformance
 from holdfast.domain.errors import (
+    CheckpointError,
     StateTooLargeError,
     StoreClosedError,
     StoreDamageWarning,
@@ -108,3 +111,38 @@ def test_stats_tell_what_is_pending(store, fill):
     assert store.stats()["pending_bytes"] > 0
     store.settle()
     assert store.stats()["pending_bytes"] == 0
+
+
+def test_a_folder_that_is_away_is_told_and_nothing_is_made_in_its_place(tmp_path: Path) -> None:
+    place, away = tmp_path / "store", tmp_path / "away"
+    with holdfast.open(str(place)) as service:
+        service.create_checkpoint("WF-1", {"n": 1})
+        service.flush()
+        place.rename(away)
+        for ask in (
+            lambda: service.create_checkpoint("WF-1", {"n": 2}),
+            lambda: service.workflows(),
+            lambda: service._engine.kit.store.integrate(),
+        ):
+            with pytest.raises(CheckpointError, match="gone, or another"):
+                ask()
+        assert not place.exists()
+        away.rename(place)
+        service.create_checkpoint("WF-1", {"n": 3})
+    with holdfast.open(str(place)) as service:
+        assert service.restore_checkpoint("WF-1@latest").context == {"n": 3}
+        assert service.audit.verify().fault_count == 0
+
+
+def test_another_folder_in_its_place_is_not_taken_for_the_store(tmp_path: Path) -> None:
+    with holdfast.open(str(tmp_path / "other")) as service:
+        service.create_checkpoint("WF-2", {})
+    with holdfast.open(str(tmp_path / "store")) as service:
+        service.create_checkpoint("WF-1", {})
+        service.flush()
+        (tmp_path / "store").rename(tmp_path / "away")
+        (tmp_path / "other").rename(tmp_path / "store")
+        with pytest.raises(CheckpointError, match="gone, or another"):
+            service.create_checkpoint("WF-1", {"n": 2})
+        (tmp_path / "store").rename(tmp_path / "other")
+        (tmp_path / "away").rename(tmp_path / "store")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.application.insight import differences
-from holdfast.application.insight.differences import changes, edits, is_same, patch
+from holdfast.application.insight.differences import changes, edits, edits_at, is_same, patch
 from holdfast.domain import plainjson
 from tests.application.insight.test_state_nodes import PLAIN, TEXT
 
@@ -152,6 +152,19 @@ def test_places_can_be_ignored() -> None:
     old, new = {"a": {"n": 1}, "t": 1, "gone": 1}, {"a": {"n": 2}, "t": 2, "new": 1}
     assert kinds(old, new, [("a", "n"), ("t",), ("gone",)]) == [("added", "/new")]
     assert kinds(old, new, [("new",), ("a",), ("gone",)]) == [("changed", "/t")]
+
+
+def test_one_place_is_compared_and_named_from_the_root() -> None:
+    old, new = {"a": [{"n": 1}], "gone": 1}, {"a": [{"n": 2, "m": 3}], "new": 1}
+    places = ("/a/0", "/gone", "/new", "/x/y")
+    found = {text: patch(edits_at(old, new, text.split("/")[1:])) for text in places}
+    assert found["/a/0"] == [
+        {"op": "replace", "path": "/a/0/n", "value": 2},
+        {"op": "add", "path": "/a/0/m", "value": 3},
+    ]
+    assert found["/gone"] == [{"op": "remove", "path": "/gone"}]
+    assert found["/new"] == [{"op": "add", "path": "/new", "value": 1}]
+    assert found["/x/y"] == []
 
 
 def test_long_texts_are_compared_line_by_line() -> None:

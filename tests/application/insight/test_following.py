@@ -5,7 +5,7 @@ from itertools import count
 from types import SimpleNamespace
 
 from holdfast.application.insight import following
-from holdfast.application.insight.following import Follower, first_since, last_told, status_of
+from holdfast.application.insight.following import Follower, by_checkpoint, first_since, last_told
 from holdfast.application.kit import Kit
 from holdfast.application.service import CheckpointService
 from holdfast.domain.checkpoint import CheckpointType
@@ -66,29 +66,29 @@ def test_a_run_says_itself_how_it_stands():
     kit = make_kit()
     service = CheckpointService(kit)
     service.create_checkpoint("W", {})
-    assert (last_told(kit, "W"), status_of(kit, "W")) == (None, "in_progress")
+    assert (last_told(kit, "W"), by_checkpoint(kit, "W")) == (None, "in_progress")
     add(service, "RUN_UPDATED", {"fields": {"status": "waiting"}}, "run")
     service.create_checkpoint("W", {"later": True})
-    assert status_of(kit, "W") == "waiting"
+    assert last_told(kit, "W") == "waiting"
     add(service, "RUN_UPDATED", {"fields": {"metadata": {}}}, "run")
     add(service, "RUN_UPDATED", {"fields": None}, "run")
-    assert status_of(kit, "W") == "waiting"
+    assert last_told(kit, "W") == "waiting"
 
 
 def test_a_workflow_that_nothing_of_ours_runs_stands_as_its_newest_checkpoint():
     kit = make_kit()
     service = CheckpointService(kit)
     service.append_event("W", "NOTED")
-    assert status_of(kit, "W") == "in_progress"
+    assert by_checkpoint(kit, "W") == "in_progress"
     made = service.create_checkpoint("W", {})
     service.mark_failed(made, "no fuel")
-    assert status_of(kit, "W") == "failed"
+    assert by_checkpoint(kit, "W") == "failed"
     service.create_checkpoint("W", {"done": True}, type=CheckpointType.WORKFLOW_COMPLETE)
-    assert status_of(kit, "W") == "completed"
+    assert by_checkpoint(kit, "W") == "completed"
 
 
 def test_a_run_that_is_done_is_done():
-    assert status_of(whole_run(), "W") == "completed"
+    assert last_told(whole_run(), "W") == "completed"
 
 
 def test_of_very_many_workflows_some_are_looked_at_each_time_and_those_that_moved_always(monkeypatch):

@@ -109,6 +109,15 @@ def test_a_run_whose_process_died_has_crashed() -> None:
     assert row is not None and row.status is RunState.CRASHED and "had it and is gone" in row.reason
 
 
+def test_a_workflow_that_nobody_ever_had_and_nobody_missed_for_a_day_is_idle() -> None:
+    clock = FixedClock(datetime(2026, 1, 1, tzinfo=UTC))
+    service, _, book = opened(clock=clock)
+    service.create_checkpoint("W", {})
+    clock.advance(timedelta(days=1))
+    row = book.row("W")
+    assert row is not None and row.status is RunState.IDLE and "quiet for" in row.reason
+
+
 def test_a_workflow_that_nobody_has_and_that_was_quiet_for_long_has_crashed() -> None:
     clock = FixedClock(datetime(2026, 1, 1, tzinfo=UTC))
     service, kit, book = opened(clock=clock)

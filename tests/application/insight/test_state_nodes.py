@@ -102,3 +102,20 @@ def test_what_is_large_or_deep_is_previewed_without_being_written() -> None:
     assert preview("x" * 10_000_000).endswith("...")
     assert preview({"k" * 1_000_000: 1}).endswith("...")
     assert preview(b"x" * 10_000_000).endswith("...")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ({"role": "user", "content": "hello"}, "user: hello"),
+        ({"type": "ai", "content": [{"text": "so"}, {"type": "image"}, "on", None]}, "ai: so [image] on"),
+        ({"role": "ai", "content": None, "tool_calls": [{"name": "pay"}, {}, 1]}, "ai: -> pay() -> tool()"),
+        ({"role": "ai", "content": 5}, "ai: 5"),
+        ([{"role": "user", "content": "hello"}, 1], "[2] user: hello ..."),
+        ({"role": 1, "content": "x"}, "{2} role, content"),
+        ({"content": "x"}, "{1} content"),
+        ({"role": "user", "content": "x" * 500}, f"user: {'x' * (PREVIEW_CHARS - 9)}..."),
+    ],
+)
+def test_a_message_is_shown_as_who_says_what(value: Any, shown: str) -> None:
+    assert preview(value) == shown

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from holdfast.application.insight import trail_counting
-from holdfast.application.insight.trail_counting import TrailCount, TrailNumbers
+from holdfast.application.insight.trail_counting import TrailCount, TrailNumbers, recovery_outcome
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import NoValidCheckpointError
 from holdfast.domain.telemetry import RecoveryOutcome
@@ -152,3 +152,20 @@ def test_what_gets_its_place_is_not_counted_twice(tmp_path: Path) -> None:
         service.create_checkpoint("W", {"a": 3})
         totals.append(counted(count, store).checkpoints)
     assert totals == [0, 1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome", "facts", "ended"),
+    [
+        ("WORKFLOW_RECOVERED", "success", {}, RecoveryOutcome.OK),
+        ("WORKFLOW_RECOVERED", "success", {"passed_over": 1}, RecoveryOutcome.FALLBACK),
+        ("WORKFLOW_RECOVERED", "failure", {}, RecoveryOutcome.FAILED),
+        ("OPERATION_REFUSED", "refused", {"code": "event_replay_failed"}, RecoveryOutcome.FAILED),
+        ("OPERATION_REFUSED", "refused", {"code": "lease_held"}, None),
+        ("CHECKPOINT_CREATED", "success", {}, None),
+    ],
+)
+def test_an_entry_tells_how_a_recovery_ended(
+    kind: str, outcome: str, facts: dict[str, Any], ended: RecoveryOutcome | None
+) -> None:
+    assert recovery_outcome(kind, outcome, facts) is ended

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.adapters.packer import OrmsgpackPacker
-from holdfast.application.travel.explaining import NOTHING, Kind, at_path, explain
+from holdfast.application.travel.explaining import Kind, explain
 from holdfast.domain.plain import TypeRegistry
+from holdfast.domain.tree import NOTHING
 
 PACKER = OrmsgpackPacker(TypeRegistry())
 UNEXPLAINED, LEFT_OUT, DIVERGED = Kind.UNEXPLAINED, Kind.LEFT_OUT, Kind.DIVERGED
@@ -62,14 +63,6 @@ def test_a_field_that_is_not_there_is_nothing() -> None:
     (found,) = explain({}, {"messages": [1]}, {}, PACKER)
     assert (found.kind, found.path, found.before, found.stored) == (LEFT_OUT, ("messages",), NOTHING, NOTHING)
     assert repr(found.stored) == "NOTHING"
-
-
-def test_a_place_is_found_by_its_path() -> None:
-    tree = {"a": [{"b": 1}]}
-    assert at_path(tree, ("a", 0, "b")) == 1
-    assert at_path(tree, ()) is tree
-    for path in (("x",), ("a", 1), ("a", 0, "b", "c"), ("a", "b")):
-        assert at_path(tree, path) is NOTHING
 
 
 TREES = st.recursive(

@@ -12,12 +12,13 @@ from holdfast import bootstrap
 from holdfast.application.app import App
 from holdfast.application.reading import Reader
 from holdfast.application.service import CheckpointService
-from holdfast.application.travel.explaining import NOTHING, Discrepancy, Kind
+from holdfast.application.travel.explaining import Discrepancy, Kind
 from holdfast.application.travel.replaying import Replaying, ReplayReport
 from holdfast.application.travel.travelling import TimeTravel
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointNotFoundError, InvalidIdError
 from holdfast.domain.state import WorkflowState
 from holdfast.domain.trail import decode_entry
+from holdfast.domain.tree import NOTHING
 from tests.application.services import make_service
 
 

@@ -105,6 +105,14 @@ def test_points_are_compared_and_forked(service: CheckpointService) -> None:
     assert entry.facts["from"] == "W@event:4"
 
 
+def test_a_point_is_known_by_what_it_grew_out_of(service: CheckpointService) -> None:
+    fill(service)
+    kit = service._engine.kit
+    travel = TimeTravel(kit, None, Reader(kit))
+    grown = {name: travel.before(travel.at(name)) for name in ("W@event:1", "W@1", "W@event:4", "W@2")}
+    assert [str(point) if point else None for point in grown.values()] == [None, None, "W@1", "W@1"]
+
+
 @pytest.fixture
 def clocked() -> CheckpointService:
     """Events and checkpoints a second apart; each looks at the clock for its entry in the trail as well."""

@@ -53,6 +53,14 @@ class Disk:
 
     # -- folders -----------------------------------------------------------------------------
 
+    def root_identity(self) -> tuple[int, int] | None:
+        """Tell which folder the root is at this moment; None if there is none."""
+        try:
+            found = os.stat(self.root)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
     def make_root(self) -> None:
         """Create the root folder and those above it, durably."""
         above = os.path.dirname(os.path.abspath(self.root))

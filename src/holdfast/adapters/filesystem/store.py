@@ -30,6 +30,7 @@ from holdfast.domain.errors import (
     CheckpointWriteError,
     StoreClosedError,
     StoreDamageWarning,
+    StoreNotFoundError,
     StoreReadOnlyError,
 )
 from holdfast.domain.lease import as_of
@@ -109,6 +110,7 @@ class FilesystemStore:
                 self._source = self._committer = Committer(self._disk, self._journal_bytes, self._clock)
             if (damage := self._committer.journal.damage) is not None:
                 self._report_damage(damage)
+        self._identity = self._disk.root_identity()
         self._pid = os.getpid()
 
     def _report_damage(self, damage: Damage) -> None:
@@ -138,6 +140,13 @@ class FilesystemStore:
             with self._reopening:
                 if self._pid != os.getpid():
                     self._begin()
+        if self._disk.root_identity() != self._identity:
+            # What is open would be written as if the rest were there, and what is not would be made anew.
+            raise StoreNotFoundError(
+                "the folder of the store is gone, or another one is in its place",
+                place=self.url,
+                hint="Put it back as it was, or open the store again.",
+            )
 
     def let_go(self) -> None:
         """In a forked child, at once: a descriptor it holds would keep the locks of a parent that dies."""

@@ -8,7 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from holdfast.application.insight.sample import AT_WORK, Looked, amount, is_recovery
+from holdfast.application.insight.following import AT_WORK
+from holdfast.application.insight.sample import Looked, amount, is_recovery
 from holdfast.domain.event import Event
 from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_FAILED, AGENT_STARTED
 

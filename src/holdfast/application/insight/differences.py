@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from holdfast.domain import plainjson
 from holdfast.domain.align import Splice, align
-from holdfast.domain.pointer import pointer_text
-from holdfast.domain.tree import TAG
+from holdfast.domain.pointer import follow, pointer_text
+from holdfast.domain.tree import NOTHING, TAG
 
 Path = tuple[str | int, ...]
 
@@ -68,17 +68,32 @@ class _TooMany(Exception):
     """Ends a comparison that nobody could read."""
 
 
-def edits(old: Any, new: Any, ignore: Sequence[Sequence[str]] = ()) -> list[Edit]:
-    """Find the edits that turn one plain tree into another, but for places that are to be ignored."""
+def edits(old: Any, new: Any, ignore: Sequence[Sequence[str]] = (), path: Path = ()) -> list[Edit]:
+    """Find the edits that turn one plain tree into another, but for places that are to be ignored.
+
+    Args:
+        path: where both stand in the state.
+    """
     found = list[Edit]()
     try:
-        for edit in _Comparison(ignore).values(old, new, (), (), 0):
+        for edit in _Comparison(ignore).values(old, new, path, path, 0):
             found.append(edit)
             if len(found) > EDITS_MAX:
                 raise _TooMany
     except _TooMany:
-        return [Edit("replace", (), (), old, new)]
+        return [Edit("replace", path, path, old, new)]
     return found
+
+
+def edits_at(old: Any, new: Any, pointer: Sequence[str]) -> list[Edit]:
+    """Find the edits that make one place of a plain tree what it is in another."""
+    was, path = follow(old, pointer)
+    now, new_path = follow(new, pointer)
+    if now is NOTHING:
+        return [] if was is NOTHING else [Edit("remove", path, path, old=was)]
+    if was is NOTHING:
+        return [Edit("add", new_path, new_path, new=now)]
+    return edits(was, now, path=path)
 
 
 def patch(found: Sequence[Edit]) -> list[dict[str, Any]]:

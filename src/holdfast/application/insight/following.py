@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 from holdfast.application.kit import Kit
 from holdfast.application.reading import Reader
 from holdfast.application.resolve import living
-from holdfast.domain.checkpoint import has_ended
+from holdfast.domain.checkpoint import CheckpointStatus, has_ended
 from holdfast.domain.event import Event
+from holdfast.domain.record import Entry
 from holdfast.domain.run_events import RUN_UPDATED
 from holdfast.domain.time import timestamp_text
 
@@ -20,23 +21,18 @@ AT_WORK = "in_progress"
 #: Nothing happens after these by itself.
 ENDED = frozenset({"completed", "failed", "cancelled"})
 #: So far back is looked for how a run stands; a run says so whenever it begins and ends.
-_LOOKED_BACK = 200
+EVENTS_BACK = 200
 #: So long one turn may take among very many workflows, and so many that moved are looked at each time.
 TURN_SECONDS_MAX = 1.0
 _MOVED_MAX = 100
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
-def status_of(kit: Kit, workflow_id: str) -> str:
-    """Tell how a workflow stands by its last events and its newest checkpoint, without opening a state."""
-    return last_told(kit, workflow_id) or by_checkpoint(kit, workflow_id)
-
-
 def last_told(kit: Kit, workflow_id: str) -> str | None:
     """Answer what a run last said of itself, if that is not long ago; None if it said nothing."""
     last = kit.store.head(workflow_id).event_seq
     told: str | None = None
-    for event in Reader(kit).opened_events(workflow_id, max(last - _LOOKED_BACK, 0)):
+    for event in Reader(kit).opened_events(workflow_id, max(last - EVENTS_BACK, 0)):
         told = run_status(event) or told
     return told
 
@@ -50,10 +46,14 @@ def run_status(event: Event) -> str | None:
 
 def by_checkpoint(kit: Kit, workflow_id: str) -> str:
     """Tell how a workflow stands whose run says nothing about it, or that none of ours runs."""
-    newest = next(living(kit.store, workflow_id), None)
+    return told_by(next(living(kit.store, workflow_id), None))
+
+
+def told_by(newest: Entry | None) -> str:
+    """Tell how a workflow stands by its newest checkpoint alone."""
     if newest is None:
         return AT_WORK
-    if newest.status == "failed":
+    if newest.status == CheckpointStatus.FAILED:
         return "failed"
     return "completed" if has_ended(newest) else AT_WORK
 

@@ -1,4 +1,8 @@
-"""Where workflows come from: forks of checkpoints of others, and what was forked off them."""
+"""Where workflows come from: forks of checkpoints of others, and what was forked off them.
+
+Beside `application.forks`, which reads the whole trail and also knows forks whose first checkpoint is gone:
+here the first checkpoint of each workflow is asked, once, for whoever asks often.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,8 @@ from holdfast.domain.errors import CheckpointError
 from holdfast.domain.time import timestamp_text
 
 #: So many are told; the listing has the others.
-NEEDS_MAX = 200
+#: So many of each kind: a hundred that crashed do not hide the one that waits.
+NEEDS_MAX = 50
 LIVE_MAX = 200
 
 
@@ -77,7 +78,6 @@ _OF_STATE = {
     RunState.FAILED: (NeedKind.FAILED, NeedAction.RESUME, "resume"),
     RunState.WAITING: (NeedKind.WAITING, NeedAction.APPROVE, "approve"),
 }
-_URGENCY = tuple(NeedKind)
 
 
 def overview(kit: Kit, book: RunBook) -> Overview:
@@ -86,13 +86,13 @@ def overview(kit: Kit, book: RunBook) -> Overview:
     rows = [row for row, _ in known]
     counts = Counter(str(row.status) for row in rows)
     needs = [*(need for row, facts in known if (need := _need(row, facts)) is not None), *_set_aside(kit)]
-    needs.sort(key=lambda need: _URGENCY.index(need.kind))
+    by_kind = {kind: [need for need in needs if need.kind is kind][:NEEDS_MAX] for kind in NeedKind}
     return Overview(
         kit.store.url,
         kit.store.read_only,
         timestamp_text(kit.clock.now()),
         {str(state): counts[state] for state in RunState},
-        needs[:NEEDS_MAX],
+        [need for kind in NeedKind for need in by_kind[kind]],
         [row for row in rows if row.is_live][:LIVE_MAX],
     )
 

@@ -5,32 +5,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, takewhile
+from itertools import takewhile
 from statistics import median
 
 from holdfast.application.audit.audit_query import AuditQuery
-from holdfast.application.audit.log_tiles import LogTiles
+from holdfast.application.insight.following import AT_WORK
 from holdfast.application.insight.sample import (
-    AT_WORK,
-    TRAIL_ENTRIES_MAX,
     WORKFLOWS_MAX,
     Looked,
     Sample,
+    end_of_trail,
     is_recovery,
     take_sample,
 )
+from holdfast.application.insight.trail_counting import recovery_outcome
 from holdfast.application.kit import Kit
-from holdfast.domain.audit_type import AuditType, Outcome
+from holdfast.domain.audit_type import AuditType
 from holdfast.domain.checkpoint import STATUS_EVENT, CheckpointStatus
 from holdfast.domain.event import Event
 from holdfast.domain.run_events import AGENT_COMPLETED
+from holdfast.domain.telemetry import RecoveryOutcome
 from holdfast.domain.time import timestamp_text
 from holdfast.domain.trail import decode_entry
-
-#: Refusals that say that a workflow could not be brought back.
-_REFUSALS = frozenset(
-    {"no_valid_checkpoint", "recovery_failed", "event_replay_failed", "state_reconstruction_failed"}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,18 +152,10 @@ def _told(looked: Looked, event: Event, status: str, outcome: str) -> RecoveryTo
 
 def _in_trail(kit: Kit, workflow_id: str | None) -> tuple[int, int]:
     """Count at the end of the trail recoveries that succeeded, and that did not."""
-    store = kit.store
     types = (str(AuditType.WORKFLOW_RECOVERED), str(AuditType.OPERATION_REFUSED))
     query = AuditQuery(event_types=types, workflow=workflow_id)
-    first = max(LogTiles(store).size() - TRAIL_ENTRIES_MAX, 0)
-    told = refused = 0
-    for line in query.candidates(chain(store.leaves(after=first), store.waiting())):
-        entry = decode_entry(line, None)
-        if not query.matches(entry):
-            continue
-        if entry.type == AuditType.OPERATION_REFUSED:
-            refused += entry.facts.get("code") in _REFUSALS
-        else:
-            told += entry.outcome == Outcome.SUCCESS
-            refused += entry.outcome == Outcome.FAILURE
-    return told, refused
+    entries = (decode_entry(line, None) for line in end_of_trail(kit.store, query))
+    told = Counter(
+        recovery_outcome(entry.type, entry.outcome, entry.facts) for entry in entries if query.matches(entry)
+    )
+    return told[RecoveryOutcome.OK] + told[RecoveryOutcome.FALLBACK], told[RecoveryOutcome.FAILED]

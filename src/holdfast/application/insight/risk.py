@@ -14,10 +14,10 @@ from statistics import median
 
 from holdfast.application.insight.agents import AgentStats, agents_of
 from holdfast.application.insight.attempts import Attempt, End, attempts_of
+from holdfast.application.insight.following import AT_WORK
 from holdfast.application.insight.paths import rounds_in, way_of
 from holdfast.application.insight.recoveries import recovered
 from holdfast.application.insight.sample import (
-    AT_WORK,
     WORKFLOWS_MAX,
     Looked,
     Sample,

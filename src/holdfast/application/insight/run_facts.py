@@ -12,27 +12,21 @@ from typing import Any
 from holdfast.application.draft import CREATED_EVENT
 from holdfast.application.insight.event_lines import EventLine, event_lines
 from holdfast.application.insight.event_story import error_words, words
-from holdfast.application.insight.following import run_status
+from holdfast.application.insight.following import EVENTS_BACK, run_status
 from holdfast.application.kit import Kit
+from holdfast.application.recovery.incomplete import ENDS
 from holdfast.application.writer import PRUNED_EVENT
 from holdfast.domain import run_events
-from holdfast.domain.audit_type import AuditType
 from holdfast.domain.checkpoint import STATUS_EVENT
 from holdfast.domain.errors import CheckpointError
 from holdfast.domain.event import Event
 from holdfast.domain.record import Entry, Head
 from holdfast.domain.time import parse_timestamp
 
-#: So far back is looked the first time; a run says how it stands whenever it begins and ends.
-EVENTS_BACK = 200
 #: So many names are remembered for filters.
 NAMES_MAX = 200
 
 _ANSWERS = frozenset({run_events.APPROVAL_GRANTED, run_events.APPROVAL_DENIED})
-_ENDS: Mapping[str, str] = {
-    AuditType.WORKFLOW_COMPLETED: "completed",
-    AuditType.WORKFLOW_FAILED: "failed",
-}
 _TELLING = frozenset(
     {
         run_events.RUN_UPDATED,
@@ -40,7 +34,7 @@ _TELLING = frozenset(
         run_events.AGENT_FAILED,
         STATUS_EVENT,
         *_ANSWERS,
-        *_ENDS,
+        *ENDS,
     }
 )
 
@@ -154,8 +148,8 @@ def _with_told(facts: RunFacts, event: Event) -> RunFacts:
         return replace(facts, error=": ".join(part for part in (event.step_id or event.agent, said) if part))
     if event.type == STATUS_EVENT:
         return replace(facts, error=words(data.get("error_message")) or facts.error)
-    if event.type in _ENDS:
-        return replace(facts, ended=_ENDS[event.type], error=words(data.get("error")) or facts.error)
+    if event.type in ENDS:
+        return replace(facts, ended=ENDS[event.type], error=words(data.get("error")) or facts.error)
     question = (event.step_id or "", str(data.get("name")))
     if event.type == run_events.APPROVAL_REQUESTED:
         return replace(facts, open=facts.open | {question})

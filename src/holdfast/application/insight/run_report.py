@@ -23,12 +23,11 @@ from holdfast.application.insight.run_report_values import (
 )
 from holdfast.application.kit import Kit
 from holdfast.application.reading import Reader
-from holdfast.application.resolve import living
+from holdfast.application.resolve import known_head, living
 from holdfast.application.travel.travelling import TimeTravel
 from holdfast.domain import run_events
-from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError
+from holdfast.domain.errors import CheckpointError
 from holdfast.domain.event import Event
-from holdfast.domain.ids import check_workflow_id
 from holdfast.domain.progress_report import ReportSection, has_section, section_of
 from holdfast.domain.record import Entry
 
@@ -69,11 +68,7 @@ def report(
         CheckpointNotFoundError: there is no such workflow.
         ChecksumMismatchError: an event is not what was committed.
     """
-    head = kit.store.head(check_workflow_id(workflow_id))
-    if not head.event_seq and not head.sequence:
-        raise CheckpointNotFoundError(
-            "there is no such workflow", place=workflow_id, hint="See `holdfast list` for what is there."
-        )
+    head = known_head(kit.store, workflow_id)
     tally = _Tally()
     reader = Reader(kit)
     for event in reader.opened_events(workflow_id):
@@ -83,15 +78,18 @@ def report(
         if event.seq % _TOLD_EVERY == 0:
             on_progress(event.seq, head.event_seq)
     state, notes = _state(kit, workflow_id, head.event_seq)
-    steps = state.get("tasks")
+    tasks = state.get("tasks")
+    steps = len(tasks) if isinstance(tasks, list | tuple) else 0
+    total = _count(state.get("total_steps"))
     return RunReport(
         workflow_id,
         tally.status or by_checkpoint(kit, workflow_id),
         _program(state),
         tally.began_at,
         tally.last_at,
-        len(steps) if isinstance(steps, list | tuple) else 0,
-        _count(state.get("total_steps")),
+        steps,
+        # Rounds and items are steps that nobody could count before.
+        total if total >= steps else 0,
         _stages(state, tally),
         tuple(AgentLine(name, **counts) for name, counts in tally.agents.items()),
         tuple(tally.moments()),

@@ -93,7 +93,7 @@ def _begun(report: RunReport) -> str:
 
 def _far(report: RunReport) -> str:
     if not report.steps_total:
-        return ""
+        return f"Steps done: {report.steps_done:,}." if report.steps_done else ""
     return f"{report.steps_done:,} of {report.steps_total:,} steps are done."
 
 

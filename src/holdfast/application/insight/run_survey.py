@@ -1,4 +1,8 @@
-"""How the workflows of a store stand, looked at a few at a time: there may be very many."""
+"""How the workflows of a store stand, looked at a few at a time: there may be very many.
+
+Beside `runs`, which also reads the ends of journals and so knows what waits, was paused or crashed: numbers
+that are asked for every few seconds are made of listings and leases alone.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 
+from holdfast.application.insight.following import AT_WORK, told_by
+from holdfast.application.recovery.owners import is_held
 from holdfast.application.resolve import living
-from holdfast.domain.checkpoint import CheckpointStatus, has_ended
 from holdfast.domain.errors import CheckpointError
 from holdfast.domain.record import Entry, Head
 from holdfast.domain.time import parse_timestamp
@@ -123,15 +128,13 @@ class RunSurvey:
         )
 
     def _standing(self, workflow_id: str, newest: Entry) -> RunStanding | None:
-        if has_ended(newest):
-            return None
-        if newest.status == CheckpointStatus.FAILED:
-            return RunStanding.FAILED
-        return self._leased(workflow_id)
+        told = told_by(newest)
+        if told == AT_WORK:
+            return self._leased(workflow_id)
+        return RunStanding.FAILED if told == RunStanding.FAILED else None
 
     def _leased(self, workflow_id: str) -> RunStanding:
-        lease = self._store.lease(workflow_id)
-        return RunStanding.RUNNING if lease is not None and lease.is_live else RunStanding.IDLE
+        return RunStanding.RUNNING if is_held(self._store.lease(workflow_id)) else RunStanding.IDLE
 
     def _numbers(self) -> RunNumbers:
         known = self._known.values()

@@ -14,6 +14,7 @@ from holdfast.application.insight.cursors import read_cursor, write_cursor
 from holdfast.application.insight.event_story import words
 from holdfast.application.insight.run_facts import RunFacts, read_facts
 from holdfast.application.kit import Kit
+from holdfast.application.recovery.incomplete import gone_text, quiet_text
 from holdfast.application.recovery.owners import is_held
 from holdfast.domain.checkpoint import has_ended
 from holdfast.domain.errors import CheckpointError
@@ -22,6 +23,8 @@ from holdfast.domain.time import parse_timestamp, timestamp_text
 
 #: After so long everything that a prune announced is gone.
 _PRUNE_SECONDS = 60.0
+#: A workflow that nobody ever had and that was quiet for so long is not missed by anybody.
+_FORGOTTEN_SECONDS = 24 * 3600.0
 #: What took long to look at counts for as long again, and for this long at most.
 _REUSE_SECONDS_MAX = 2.0
 _LONG_SECONDS = 0.05
@@ -236,10 +239,13 @@ def _left(
     if facts.newest.status == "completed":
         return RunState.IDLE, "its last work is done"
     if lease is not None:
-        return RunState.CRASHED, f"{lease.owner!r} had it and is gone"
+        return RunState.CRASHED, gone_text(lease.owner)
     quiet_seconds = (now - parse_timestamp(facts.last_at)).total_seconds()
+    if quiet_seconds >= max(patience_seconds, _FORGOTTEN_SECONDS):
+        # Nobody ever had it, and nobody missed it: most likely it is done, and nobody said so.
+        return RunState.IDLE, quiet_text(facts.newest.status, quiet_seconds)
     if quiet_seconds >= patience_seconds:
-        return RunState.CRASHED, f"{facts.newest.status}, and quiet for {quiet_seconds:.0f} seconds"
+        return RunState.CRASHED, quiet_text(facts.newest.status, quiet_seconds)
     return RunState.IDLE, "nobody has it"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain, islice
@@ -17,6 +17,7 @@ from typing import Any
 
 from holdfast.application.audit.audit_query import AuditQuery
 from holdfast.application.audit.log_tiles import LogTiles
+from holdfast.application.insight.following import AT_WORK
 from holdfast.application.kit import Kit
 from holdfast.application.reading import Reader
 from holdfast.application.recovery.recovering import RECOVERED_EVENT
@@ -46,8 +47,6 @@ EVENTS_MAX = 2_000
 #: Told how many workflows were looked at, and how many will be.
 OnProgress = Callable[[int, int], None]
 
-#: How a run stands that nothing says otherwise about.
-AT_WORK = "in_progress"
 #: What is kept of an event; its result may be large, and nothing here needs it.
 _KEPT = frozenset(
     {"attempt", "duration_seconds", "metrics", "retries", "next", "confidence", "status", "retry_count"}
@@ -188,6 +187,12 @@ def listings(kit: Kit, names: tuple[str, ...], on_progress: OnProgress = silentl
             return
 
 
+def end_of_trail(store: Store, query: AuditQuery) -> Iterable[bytes]:
+    """Answer the lines at the end of the trail that may be asked for."""
+    first = max(LogTiles(store).size() - TRAIL_ENTRIES_MAX, 0)
+    return query.candidates(chain(store.leaves(after=first), store.waiting()))
+
+
 def look_at(kit: Kit, workflow_id: str) -> Looked:
     """Read the newest part of one workflow; damage ends the reading and is told."""
     store, problem = kit.store, ""
@@ -244,8 +249,7 @@ def _status_in(event: Event) -> str | None:
 def _recent_in_trail(store: Store, names: set[str]) -> dict[str, None]:
     """Name the workflows that made the last checkpoints, the last one first, each once."""
     query = AuditQuery(event_types=(AuditType.CHECKPOINT_CREATED,))
-    first = max(LogTiles(store).size() - TRAIL_ENTRIES_MAX, 0)
-    lines = deque(query.candidates(chain(store.leaves(after=first), store.waiting())), TRAIL_ENTRIES_MAX)
+    lines = deque(end_of_trail(store, query), TRAIL_ENTRIES_MAX)
     told = (decode_entry(line, None).workflow_id for line in reversed(lines))
     return dict.fromkeys(name for name in told if name in names)
 

@@ -55,17 +55,22 @@ class Hit:
     rank: int
 
 
-def search(kit: Kit, book: RunBook, text: str, limit: int, *, with_trail: bool) -> list[Hit]:
+def search(
+    kit: Kit, book: RunBook, text: str, limit: int, *, with_trail: bool, with_errors: bool = True
+) -> list[Hit]:
     """Find what a text may mean, what fits best first.
 
     Args:
         with_trail: whether the trail is looked through too.
+        with_errors: whether the words of errors are, which may quote what states hold.
     """
     wanted = text.strip()
     if not wanted:
         return []
     rows = book.all()
-    hits = [*_runs(rows, wanted), *_names(rows, wanted), *_errors(rows, wanted)]
+    hits = [*_runs(rows, wanted), *_names(rows, wanted)]
+    if with_errors:
+        hits += _errors(rows, wanted)
     hits += _checkpoints(kit, book, wanted)
     if with_trail:
         hits += _trail(kit, wanted)

@@ -92,12 +92,39 @@ def preview(value: Any, width: int = PREVIEW_CHARS) -> str:
         return _cut(shown, width, is_more=len(value) > width // 2)
     if type(value) is dict and TAG in value and value[TAG] in _SCALAR_TAGS:
         return _cut(f"{value[TAG]} {_short(value.get('v'), width, 1)}", width)
+    said = message_text(value, width)
+    if said is not None:
+        return _cut(said, width)
     if type(value) is dict and TAG not in value and value:
         names = ", ".join(_cut(str(name), width) for name in islice(value, _SHOWN_NAMES))
         return _cut(f"{{{len(value)}}} {names}", width, is_more=len(value) > _SHOWN_NAMES)
     if type(value) is list and value:
-        return _cut(f"[{len(value)}] {_short(value[0], width, 1)}", width, is_more=len(value) > 1)
+        first = message_text(value[0], width) or _short(value[0], width, 1)
+        return _cut(f"[{len(value)}] {first}", width, is_more=len(value) > 1)
     return _cut(_short(value, width, 1), width)
+
+
+def message_text(value: Any, width: int) -> str | None:
+    """Tell who says what, as much as may be shown; None if it is no message as frameworks write them."""
+    if type(value) is not dict or "content" not in value:
+        return None
+    who = value.get("role") or value.get("type")
+    if not isinstance(who, str):
+        return None
+    content, calls = value["content"], value.get("tool_calls")
+    parts = islice(content, width) if isinstance(content, list) else [content]
+    called = islice(calls, width) if isinstance(calls, list) else ()
+    said = [_said(part, width) for part in parts]
+    said += [f"-> {call.get('name', 'tool')}()" for call in called if type(call) is dict]
+    return f"{who}: {' '.join(filter(None, said))}"
+
+
+def _said(part: Any, width: int) -> str:
+    """Answer the text of a part of a message, and one letter more than fits if it is longer."""
+    text = part.get("text", f"[{part.get('type', 'data')}]") if type(part) is dict else part
+    if isinstance(text, str):
+        return text[: width + 1]
+    return _short(text, width, 1) if text else ""
 
 
 def _short(value: Any, width: int, depth: int) -> str:

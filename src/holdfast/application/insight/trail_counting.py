@@ -9,14 +9,19 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 from typing import Any
 
 from holdfast.domain.audit_type import AuditType, Outcome
-from holdfast.domain.errors import NoValidCheckpointError
+from holdfast.domain.errors import (
+    CheckpointRecoveryError,
+    EventReplayFailedError,
+    NoValidCheckpointError,
+    StateReconstructionError,
+)
 from holdfast.domain.telemetry import RecoveryOutcome
 from holdfast.ports import Store
 
@@ -31,6 +36,15 @@ _COUNTED = (
     AuditType.OPERATION_REFUSED,
     AuditType.TRAIL_VERIFIED,
     AuditType.INTEGRITY_FAILED,
+)
+#: Refusals that say that a workflow could not be brought back.
+_NOT_RECOVERED = frozenset(
+    {
+        NoValidCheckpointError.code,
+        CheckpointRecoveryError.code,
+        EventReplayFailedError.code,
+        StateReconstructionError.code,
+    }
 )
 #: Nothing else is read as JSON: most entries are of other types.
 _CANDIDATE = re.compile(rb'"type":"(?:%s)"' % b"|".join(kind.encode() for kind in _COUNTED))
@@ -74,11 +88,8 @@ class TrailNumbers:
         if kind in _CHECKPOINTS:
             self.checkpoints += 1
             self.last_checkpoint_at = max(at, self.last_checkpoint_at or at)
-        elif kind == AuditType.WORKFLOW_RECOVERED:
-            is_fallback = bool(facts.get("passed_over"))
-            self.recoveries[RecoveryOutcome.FALLBACK if is_fallback else RecoveryOutcome.OK] += 1
-        elif kind == AuditType.OPERATION_REFUSED:
-            self.recoveries[RecoveryOutcome.FAILED] += facts.get("code") == NoValidCheckpointError.code
+        elif (recovered := recovery_outcome(kind, outcome, facts)) is not None:
+            self.recoveries[recovered] += 1
         elif kind == AuditType.INTEGRITY_FAILED:
             self.is_ok = False
         elif kind == AuditType.TRAIL_VERIFIED:
@@ -111,6 +122,17 @@ class TrailNumbers:
             later.verified_at or self.verified_at,
             self.is_ok if later.is_ok is None else later.is_ok,
         )
+
+
+def recovery_outcome(kind: str, outcome: str, facts: Mapping[str, Any]) -> RecoveryOutcome | None:
+    """Tell how a recovery ended that an entry tells of; None if it tells of none."""
+    if kind == AuditType.OPERATION_REFUSED:
+        return RecoveryOutcome.FAILED if facts.get("code") in _NOT_RECOVERED else None
+    if kind != AuditType.WORKFLOW_RECOVERED:
+        return None
+    if outcome != Outcome.SUCCESS:
+        return RecoveryOutcome.FAILED
+    return RecoveryOutcome.FALLBACK if facts.get("passed_over") else RecoveryOutcome.OK
 
 
 class TrailCount:

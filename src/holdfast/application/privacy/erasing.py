@@ -18,6 +18,7 @@ from holdfast.application.progress_files import ProgressFiles
 from holdfast.application.quarantine_files import files_of_workflow
 from holdfast.application.recovery_files import RecoveryFiles
 from holdfast.application.requests import request_files
+from holdfast.application.resolve import known_head
 from holdfast.application.retain import Plan, plan_erasure
 from holdfast.application.secrecy.keyring import Destruction, Keyring
 from holdfast.application.session_files import Bare, SessionFiles
@@ -79,8 +80,7 @@ class Eraser:
         """
         check_workflow_id(workflow_id)
         check_id("reason", reason)
-        if not self._kit.store.head(workflow_id).event_seq:
-            raise CheckpointNotFoundError("there is no such workflow", place=workflow_id)
+        known_head(self._kit.store, workflow_id)
         self._check_holds([workflow_id])
         facts: dict[str, int | str] = {"scope": "workflow", "reason": reason}
         if self._kit.vault is None:

@@ -7,7 +7,7 @@ last checkpoint. A workflow that others hold by a living lease is left alone, ho
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -29,7 +29,10 @@ _LOG = logging.getLogger("holdfast")
 
 _UNFINISHED = frozenset({CheckpointStatus.ACTIVE, CheckpointStatus.RECOVERING})
 #: Events that say that a workflow ended, where no checkpoint does.
-_ENDS = frozenset({AuditType.WORKFLOW_COMPLETED, AuditType.WORKFLOW_FAILED})
+ENDS: Mapping[str, str] = {
+    AuditType.WORKFLOW_COMPLETED: "completed",
+    AuditType.WORKFLOW_FAILED: "failed",
+}
 
 #: Recovers one workflow.
 Recover = Callable[[str], RecoveryResult]
@@ -42,6 +45,16 @@ class Cause(StrEnum):
     OWNER_GONE = "owner_gone"
     #: It was quiet for too long, and nobody has it.
     QUIET = "quiet"
+
+
+def gone_text(owner: str) -> str:
+    """Say that whoever had a workflow is gone."""
+    return f"{owner!r} had it and is gone"
+
+
+def quiet_text(status: str, quiet_seconds: float) -> str:
+    """Say that a workflow was quiet for too long."""
+    return f"{status}, and quiet for {quiet_seconds:.0f} seconds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +92,8 @@ class Incomplete:
     def reason(self) -> str:
         """Why it counts as crashed, in words."""
         if self.cause is Cause.OWNER_GONE:
-            return f"{self.owner!r} had it and is gone"
-        return f"{self.status}, and quiet for {self.quiet_seconds:.0f} seconds"
+            return gone_text(str(self.owner))
+        return quiet_text(self.status, self.quiet_seconds)
 
     def __str__(self) -> str:
         return f"{self.checkpoint_id}: {self.reason}"
@@ -203,7 +216,7 @@ def _last_event(store: Store, workflow_id: str, newest: Entry) -> tuple[str, boo
         return last, has_end, is_recovered
     for line in store.events(workflow_id, after=newest.event_seq):
         event = decode_event(line, None)
-        last, has_end = max(last, timestamp_text(event.timestamp)), has_end or event.type in _ENDS
+        last, has_end = max(last, timestamp_text(event.timestamp)), has_end or event.type in ENDS
         is_recovered = event.type == AuditType.WORKFLOW_RECOVERED
     return last, has_end, is_recovered
 

@@ -17,12 +17,11 @@ from holdfast.application.recovery.quarantining import Quarantine
 from holdfast.application.recovery.resuming import Resumption
 from holdfast.application.recovery.searching import Search, Way
 from holdfast.application.recovery.stopwatch import Stopwatch
-from holdfast.application.resolve import living, resolve
+from holdfast.application.resolve import known_head, living, resolve
 from holdfast.application.trailing import Trail
 from holdfast.application.writer import Writer
 from holdfast.domain.errors import (
     CheckpointError,
-    CheckpointNotFoundError,
     CheckpointReadError,
     CheckpointSchemaError,
     InvalidStateError,
@@ -31,7 +30,6 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointID, check_workflow_id
-from holdfast.domain.record import Head
 from holdfast.domain.recovery import OnNoValid, RecoveryMode, RecoveryResult
 from holdfast.domain.recovery_plan import RecoveryPlan
 from holdfast.domain.replay import Replayed, SkippedEvent, replay
@@ -195,10 +193,8 @@ class Recovery:
         check_workflow_id(workflow_id)
         chosen = RecoveryMode.checked(mode, target_sequence)
         is_fresh = self._kit.recovery.on_no_valid is OnNoValid.FRESH
-        if not is_fresh and self._kit.store.head(workflow_id) == Head():
-            raise CheckpointNotFoundError(
-                "there is no such workflow", place=workflow_id, hint="See `holdfast list` for what is there."
-            )
+        if not is_fresh:
+            known_head(self._kit.store, workflow_id)
         return _Account(workflow_id, chosen, Stopwatch(self._kit.recovery.timeout_seconds))
 
     @contextmanager

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from holdfast.application.audit.trail_copying import TrailCopier, TrailCopy
 from holdfast.application.history import History, look
+from holdfast.application.resolve import no_such_workflow
 from holdfast.application.secrecy.sealing import Vault
 from holdfast.application.transport.arrival import Arrival
 from holdfast.application.transport.divergence import find_standing
@@ -222,9 +223,7 @@ class Copier:
     def _look(self, workflow_id: str) -> History:
         history = look(self._source, workflow_id)
         if history.head == Head():
-            raise CheckpointNotFoundError(
-                "there is no such workflow", place=workflow_id, hint="See `holdfast list` for what is there."
-            )
+            raise no_such_workflow(workflow_id)
         return history
 
 

@@ -13,20 +13,10 @@ from enum import StrEnum
 from typing import Any
 
 from holdfast.domain.align import align
-from holdfast.domain.tree import TAG
+from holdfast.domain.tree import NOTHING, TAG
 from holdfast.ports import Packer
 
 Path = tuple[str | int, ...]
-
-
-class Nothing:
-    """Stands where a state has no value."""
-
-    def __repr__(self) -> str:
-        return "NOTHING"
-
-
-NOTHING = Nothing()
 
 
 class Kind(StrEnum):
@@ -56,16 +46,6 @@ class Discrepancy:
 def explain(before: Any, replayed: Any, stored: Any, packer: Packer) -> Iterator[Discrepancy]:
     """Find the places where two plain trees differ, given the one that both were made from."""
     return _Comparison(packer).objects(before, replayed, stored, ())
-
-
-def at_path(tree: Any, path: Path) -> Any:
-    """Answer what stands at a place, or `NOTHING`."""
-    for step in path:
-        try:
-            tree = tree[step]
-        except (KeyError, IndexError, TypeError):
-            return NOTHING
-    return tree
 
 
 class _Comparison:

@@ -11,7 +11,7 @@ from holdfast.application.kit import Kit
 from holdfast.application.lenient import plain_again
 from holdfast.application.resolve import Found, as_point, living, resolve
 from holdfast.application.trailing import Trail
-from holdfast.application.travel.explaining import Discrepancy, Kind, Path, at_path, explain
+from holdfast.application.travel.explaining import Discrepancy, Kind, Path, explain
 from holdfast.application.travel.travelling import Point, TimeTravel, is_by
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import UNUSABLE, CheckpointNotFoundError, InvalidIdError, InvalidStateError
@@ -19,7 +19,7 @@ from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointRef
 from holdfast.domain.replay import SkippedEvent, follow
 from holdfast.domain.state import WorkflowState
-from holdfast.domain.tree import copy_tree
+from holdfast.domain.tree import at_path, copy_tree
 
 
 @dataclass(frozen=True, slots=True)

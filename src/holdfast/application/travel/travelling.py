@@ -12,7 +12,7 @@ from holdfast.application.kit import Kit
 from holdfast.application.lenient import plain_again, revive_known
 from holdfast.application.migrating import is_current, migrated
 from holdfast.application.reading import Reader
-from holdfast.application.resolve import Found, as_point, resolve
+from holdfast.application.resolve import Found, as_point, living, resolve
 from holdfast.application.revealing import reveal
 from holdfast.application.snapshot import changes, from_plain
 from holdfast.application.trailing import Trail
@@ -81,6 +81,12 @@ class Point:
             facts |= {"cp_seq": self.found.entry.sequence, "checksum": self.found.entry.checksum}
         return facts
 
+    @property
+    def remarks(self) -> list[str]:
+        """What it is without, in words."""
+        skipped = (f"event {one.seq} ({one.type}) was left out: {one.reason}" for one in self.skipped)
+        return [*self.notes, *skipped]
+
 
 _NO_CHECKPOINT: dict[str, Any] = {"seq": 0, "checksum": GENESIS}
 
@@ -136,6 +142,17 @@ class TimeTravel:
             is_checkpoint=True,
             is_tagged=restored.tagged,
         )
+
+    def before(self, point: Point) -> Point | None:
+        """Answer what a point grew out of: the checkpoint it starts from, the one before if it is one."""
+        if point.found is None:
+            return None
+        if not point.is_checkpoint:
+            return self.checkpoint(point.found)
+        last = point.found.entry.sequence
+        older = (entry for entry in living(self._kit.store, point.workflow_id) if entry.sequence < last)
+        parent = next(older, None)
+        return None if parent is None else self.checkpoint(Found(point.workflow_id, parent))
 
     def difference(self, old: CheckpointName, new: CheckpointName) -> list[Operation]:
         """Answer the operations that turn the state at one point into that at another."""

@@ -8,14 +8,13 @@ from typing import Any, Literal
 import msgspec
 
 from holdfast.application.insight.questions import has_ended, questions_of
-from holdfast.application.recovery.owners import is_dead
+from holdfast.application.recovery.owners import is_held
 from holdfast.domain.access import Scope
-from holdfast.domain.errors import CheckpointNotFoundError
-from holdfast.domain.ids import check_workflow_id
 from holdfast.domain.request import Request, RequestKind
 from holdfast.domain.run_events import APPROVAL_REQUESTED
 from holdfast.domain.time import timestamp_text
 from holdfast.server.acting import CHANGING, Acting, Name, begin
+from holdfast.server.api.reading import check_there
 from holdfast.server.desk import Desk
 from holdfast.server.operation import Asked, Operation
 from holdfast.server.problems import Refusal
@@ -54,7 +53,7 @@ class RequestRow(msgspec.Struct):
 
 def answer_question(desk: Desk, asked: Asked[None, Approval]) -> RequestRow:
     """Answer a question that is open, in the name of whoever asks."""
-    run, body = _found(desk, asked.path["run"]), asked.body
+    run, body = check_there(desk, asked.path["run"]), asked.body
     with _ONE_AFTER_ANOTHER:
         _check_question(desk, run, body.step, body.name)
         begin(desk, asked, "answerQuestion", run)
@@ -67,7 +66,7 @@ def answer_question(desk: Desk, asked: Asked[None, Approval]) -> RequestRow:
 
 def make_request(desk: Desk, asked: Asked[None, Wanted]) -> RequestRow:
     """Leave a request; only a cancellation can wait for somebody who runs the workflow."""
-    run, kind = _found(desk, asked.path["run"]), asked.body.kind
+    run, kind = check_there(desk, asked.path["run"]), asked.body.kind
     if has_ended(desk.kit, run):
         said = "the workflow has ended, and nothing can be asked of it"
         raise Refusal(409, "workflow_ended", said, place=run)
@@ -81,12 +80,6 @@ def make_request(desk: Desk, asked: Asked[None, Wanted]) -> RequestRow:
         )
     begin(desk, asked, "makeRequest", run)
     return _row(desk, desk.service.requests.put(run, kind, reason=asked.body.reason))
-
-
-def _found(desk: Desk, run: str) -> str:
-    if not desk.kit.store.head(check_workflow_id(run)).event_seq:
-        raise CheckpointNotFoundError("there is no such workflow", place=run)
-    return run
 
 
 def _check_question(desk: Desk, run: str, step: str, name: str) -> None:
@@ -114,8 +107,7 @@ def _was_asked(desk: Desk, run: str, step: str, name: str) -> bool:
 
 
 def _is_run(desk: Desk, run: str) -> bool:
-    lease = desk.kit.store.lease(run)
-    return lease is not None and lease.is_live and not is_dead(lease.owner)
+    return is_held(desk.kit.store.lease(run))
 
 
 def _row(desk: Desk, request: Request) -> RequestRow:

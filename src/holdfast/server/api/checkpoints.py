@@ -132,7 +132,7 @@ def _detail(desk: Desk, found: Found, *, is_set_aside: bool, may_look: bool) -> 
     return CheckpointDetail(
         checkpoint_row(found.workflow_id, found.entry),
         words(tree.get("context_summary")) if isinstance(tree.get("context_summary"), str) else "",
-        _error(desk, found),
+        _error(desk, found) if may_look else None,
         _text(record.get("handler")),
         _number(record.get("max_retries")),
         _text(record.get("agent_version")),

@@ -11,7 +11,6 @@ from msgspec import UNSET, Meta, UnsetType
 
 from holdfast.application.insight.differences import Change, changes, edits, patch
 from holdfast.application.insight.state_nodes import preview
-from holdfast.application.resolve import Found, living
 from holdfast.application.travel.travelling import Point
 from holdfast.domain import plainjson
 from holdfast.domain.access import Scope
@@ -111,12 +110,7 @@ def _pair(desk: Desk, name: str, base: str | None) -> tuple[Point | None, Point]
     if base is not None:
         check_meaning(desk, base)
         return desk.travel.at(base), new
-    if not new.is_checkpoint:
-        return (desk.travel.checkpoint(new.found) if new.found else None), new
-    last = new.found.entry.sequence if new.found else 0
-    before = (one for one in living(desk.kit.store, new.workflow_id) if one.sequence < last)
-    parent = next(before, None)
-    return (desk.travel.checkpoint(Found(new.workflow_id, parent)) if parent else None), new
+    return desk.travel.before(new), new
 
 
 def _counts(told: Sequence[Change]) -> Counts:

@@ -12,7 +12,6 @@ from holdfast.domain.access import Scope
 from holdfast.domain.ids import check_workflow_id
 from holdfast.server.api.session import cookie_of
 from holdfast.server.desk import Desk
-from holdfast.server.identity import COOKIE
 from holdfast.server.live import READS, LiveEvent
 from holdfast.server.operation import Answer, Asked, Operation
 from holdfast.server.problems import Refusal
@@ -38,9 +37,11 @@ def listen(desk: Desk, asked: Asked[Listening, None]) -> Answer:
         check_workflow_id(query.run)
     if query.reads and not may_read:
         raise Refusal(403, "scope_missing", f"who looked at what needs the scope {Scope.AUDIT_READ}")
-    desk.live.admit()
-    is_known = partial(_is_known, desk, asked)
-    stream = desk.live.listen(_after(asked), partial(_is_wanted, query), is_known, with_facts=may_read)
+    desk.live.admit(asked.identity.name)
+    position, is_known = desk.live.position(_after(asked)), partial(_is_known, desk, asked)
+    stream = desk.live.listen(
+        asked.identity.name, position, partial(_is_wanted, query), is_known, with_facts=may_read
+    )
     headers = {"X-Accel-Buffering": "no", "Cache-Control": "no-store"}
     return Answer(None, 200, headers, _MEDIA_TYPE, stream)
 
@@ -52,7 +53,7 @@ def _is_wanted(query: Listening, event: LiveEvent) -> bool:
 def _is_known(desk: Desk, asked: Asked[Listening, None]) -> bool:
     """Tell whether whoever listens would be let in again: a token may be revoked, a browser signed out."""
     try:
-        desk.doorkeeper.identify(asked.headers, {COOKIE: cookie_of(asked) or ""}, "GET")
+        desk.doorkeeper.identify(asked.headers, {desk.doorkeeper.cookie: cookie_of(desk, asked) or ""}, "GET")
     except Refusal:
         return False
     return True

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
+from holdfast.application.edited_forks import check_free, edited_state, fork_edited, is_taken
 from holdfast.application.travel.travelling import Point
 from holdfast.domain.access import Scope
-from holdfast.domain.errors import CheckpointConflictError, StateTooLargeError
-from holdfast.domain.ids import CheckpointID, check_workflow_id
+from holdfast.domain.errors import InvalidStateError
+from holdfast.domain.ids import check_workflow_id
+from holdfast.domain.json_patch import EditError
 from holdfast.domain.state import WorkflowState
 from holdfast.server.acting import CHANGING, READING, Acting, Name, begin
 from holdfast.server.desk import Desk
 from holdfast.server.equal_commands import assignment, command
-from holdfast.server.json_patch import Edit, EditError, patched
+from holdfast.server.json_patch import Edit, steps
 from holdfast.server.operation import Asked, Operation
 from holdfast.server.problems import Detail, Refusal
 
 _Edits = Annotated[list[Edit], Meta(max_length=1_000)]
-#: What names a state among others.
-_OWN = ("workflow_id", "session_id", "checkpoint_id")
-#: Listings hold it as a number of every store.
-_PHASE_MAX = 2**31 - 1
 
 
 class WhatToFork(msgspec.Struct, forbid_unknown_fields=True):
@@ -77,13 +74,13 @@ def plan_fork(desk: Desk, asked: Asked[None, WhatToFork]) -> ForkPlan:
     if body.edits:
         _edited(desk, point, body.new_workflow_id, body.edits)
         desk.note_looked(point)
-    is_taken = _is_taken(desk, body.new_workflow_id)
+    is_new_taken = is_taken(desk.kit.store, body.new_workflow_id)
     return ForkPlan(
         str(point),
         body.new_workflow_id,
         2 if body.edits else 1,
         len(body.edits),
-        [f"there is a workflow {body.new_workflow_id} already"] if is_taken else [],
+        [f"there is a workflow {body.new_workflow_id} already"] if is_new_taken else [],
         [*point.notes, *(f"event {one.seq} ({one.type}): {one.reason}" for one in point.skipped[:20])],
         _command(str(point), body),
     )
@@ -95,20 +92,13 @@ def fork(desk: Desk, asked: Asked[None, Fork]) -> Forked:
     check_workflow_id(body.new_workflow_id)
     _check_scope(asked, body.edits)
     point = desk.travel.at(asked.path["checkpoint"])
-    if _is_taken(desk, body.new_workflow_id):
-        raise CheckpointConflictError(
-            "there is a workflow of that name already",
-            place=body.new_workflow_id,
-            hint="Give the new workflow another name.",
-        )
+    check_free(desk.kit.store, body.new_workflow_id)
     changed = _edited(desk, point, body.new_workflow_id, body.edits) if body.edits else None
     begin(desk, asked, "fork", body.new_workflow_id)
-    made: CheckpointID = desk.service.fork_workflow(str(point), body.new_workflow_id)
-    if changed is not None:
-        # A change on top of what was forked: what came from the other workflow stays to be seen.
-        made = desk.service.create_checkpoint(
-            body.new_workflow_id, changed, type="workflow_start", force=True
-        )
+    if changed is None:
+        made = desk.service.fork_workflow(str(point), body.new_workflow_id)
+    else:
+        made = fork_edited(desk.service, str(point), body.new_workflow_id, changed)
     return Forked(str(made), body.new_workflow_id, str(point), len(body.edits))
 
 
@@ -118,50 +108,18 @@ def _check_scope(asked: Asked[None, Any], edits: list[Edit]) -> None:
         raise Refusal(403, "scope_missing", f"edits need the scope {Scope.STATE_READ}")
 
 
-def _is_taken(desk: Desk, workflow_id: str) -> bool:
-    head = desk.kit.store.head(workflow_id)
-    return bool(head.sequence or head.event_seq)
-
-
 def _edited(desk: Desk, point: Point, new_workflow_id: str, edits: list[Edit]) -> WorkflowState:
-    """Answer the state with its edits; secrets that were taken out of it stay hidden.
-
-    Everything that could be wrong with it is looked at here: nothing is made that is then left half done.
+    """Answer the state with its edits.
 
     Raises:
         Refusal: an edit does not fit, or what comes out is no state.
-        CheckpointSchemaError: the state holds values that only the program knows.
-        CheckpointWriteError: it cannot be stored, or is too large.
     """
-    fields: dict[str, Any] = desk.kit.registry.revive(point.tree)
     try:
-        changed = patched(fields, edits)
+        return edited_state(desk.kit, point, new_workflow_id, steps(edits))
     except EditError as error:
         raise _misfit(error) from None
-    if any(changed.get(name) != fields.get(name) for name in _OWN):
-        raise _no_state(f"{', '.join(_OWN)} are not for edits")
-    state = WorkflowState.from_fields({**changed, "workflow_id": new_workflow_id})
-    _check_kinds(state)
-    size_bytes = len(desk.kit.packer.pack(state.to_fields()))
-    if size_bytes > desk.kit.limit_bytes:
-        raise StateTooLargeError(f"the state has {size_bytes} bytes, the limit is {desk.kit.limit_bytes}")
-    return state
-
-
-def _check_kinds(state: WorkflowState) -> None:
-    """Refuse a field of another kind than a new state has there."""
-    blank = WorkflowState(state.workflow_id)
-    for one in dataclasses.fields(blank):
-        usual, found = getattr(blank, one.name), getattr(state, one.name)
-        if usual is not None and type(found) is not type(usual):
-            raise _no_state(f"{one.name} is a {type(usual).__name__}")
-    phase = state.phase
-    if phase is not None and (type(phase) is not int or not 0 <= phase <= _PHASE_MAX):
-        raise _no_state(f"phase is a number from 0 to {_PHASE_MAX}, or null")
-
-
-def _no_state(why: str) -> Refusal:
-    return Refusal(422, "invalid_state", f"with the edits this is no state: {why}", place="edits")
+    except InvalidStateError as wrong:
+        raise Refusal(422, wrong.code, wrong.message, place="edits") from None
 
 
 def _misfit(error: EditError) -> Refusal:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from holdfast.application.insight.overview import Need, NeedAction, NeedKind, Overview, overview
 from holdfast.domain.access import Scope
 from holdfast.server.api.audit import anchored_size
+from holdfast.server.api.reading import without_quotes
 from holdfast.server.desk import Desk
 from holdfast.server.operation import Asked, Operation
 
@@ -13,9 +16,8 @@ def show_overview(desk: Desk, asked: Asked[None, None]) -> Overview:
     """Tell how many workflows stand how, what is at work, and what needs somebody."""
     found = overview(desk.kit, desk.runs)
     need = _unanchored(desk)
-    if need is not None:
-        found.needs.append(need)
-    return found
+    needs = [replace(one, reason=without_quotes(asked, one.reason)) for one in found.needs]
+    return replace(found, needs=[*needs, *([need] if need else [])])
 
 
 def _unanchored(desk: Desk) -> Need | None:

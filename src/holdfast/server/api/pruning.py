@@ -11,12 +11,11 @@ from msgspec import Meta
 from holdfast.application.resolve import living
 from holdfast.application.retain import Plan, plan_prune
 from holdfast.domain.access import Scope
-from holdfast.domain.errors import CheckpointNotFoundError
-from holdfast.domain.ids import check_workflow_id
 from holdfast.domain.retention import RetentionPolicy
 from holdfast.domain.time import timestamp_text
 from holdfast.server.acting import CHANGING, READING, Acting, Name, begin
 from holdfast.server.api.holding import HoldRow, holds_against
+from holdfast.server.api.reading import check_there
 from holdfast.server.desk import Desk
 from holdfast.server.equal_commands import command, option
 from holdfast.server.operation import Asked, Operation
@@ -101,8 +100,7 @@ class _Seen:
 def plan(desk: Desk, asked: Asked[None, WhatToPrune]) -> PrunePlan:
     """Tell what pruning would remove, and remember it for whoever goes on."""
     body = asked.body
-    if not desk.kit.store.head(check_workflow_id(body.workflow_id)).event_seq:
-        raise CheckpointNotFoundError("there is no such workflow", place=body.workflow_id)
+    check_there(desk, body.workflow_id)
     seen = _seen(desk, body.workflow_id, body.policy.rules())
     planned = PlannedPrune(
         new_id(),
@@ -112,6 +110,7 @@ def plan(desk: Desk, asked: Asked[None, WhatToPrune]) -> PrunePlan:
         seen.kept,
         max((*seen.kept, *seen.plan.removal.sequences), default=0),
         desk.kit.clock.now() + KEPT,
+        asked.identity.name,
     )
     desk.prune_plans.add(planned)
     return PrunePlan(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, TypeAlias
 
@@ -12,9 +13,11 @@ from msgspec import Meta
 from holdfast.application.insight.runs import RunRow
 from holdfast.application.resolve import Found, resolve
 from holdfast.domain import plainjson
+from holdfast.domain.access import Scope
 from holdfast.domain.errors import CheckpointNotFoundError
 from holdfast.domain.ids import check_workflow_id, parse_ref
 from holdfast.server.desk import Desk
+from holdfast.server.operation import Asked
 from holdfast.server.problems import Refusal
 
 PAGE_MAX = 500
@@ -28,6 +31,18 @@ Text: TypeAlias = Annotated[str, Meta(min_length=1, max_length=500)]
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
+def check_there(desk: Desk, name: str) -> str:
+    """Answer the name of a workflow that is there.
+
+    Raises:
+        CheckpointNotFoundError: there is none.
+    """
+    head = desk.kit.store.head(check_workflow_id(name))
+    if not (head.sequence or head.event_seq):
+        raise _none_such(name)
+    return name
+
+
 def known_run(desk: Desk, name: str) -> RunRow:
     """Answer the row of a workflow.
 
@@ -36,8 +51,25 @@ def known_run(desk: Desk, name: str) -> RunRow:
     """
     row = desk.runs.row(check_workflow_id(name))
     if row is None:
-        raise CheckpointNotFoundError("there is no such workflow", place=name, hint="See GET /v1/runs.")
+        raise _none_such(name)
     return row
+
+
+def without_quotes(asked: Asked[Any, Any], reason: str) -> str:
+    """Answer why something failed: only which error it was, for whoever may not look into states.
+
+    An error may quote what it was about.
+    """
+    return reason if asked.identity.may(Scope.STATE_READ) else reason.partition(":")[0]
+
+
+def shown_row(asked: Asked[Any, Any], row: RunRow) -> RunRow:
+    """Answer a row as whoever asks may see it."""
+    return replace(row, reason=without_quotes(asked, row.reason))
+
+
+def _none_such(name: str) -> CheckpointNotFoundError:
+    return CheckpointNotFoundError("there is no such workflow", place=name, hint="See GET /v1/runs.")
 
 
 def writable(text: str) -> str:

@@ -13,10 +13,9 @@ from holdfast.application.travel.replaying import ReplayedStep, Replaying, Repla
 from holdfast.application.travel.travelling import Point, TimeTravel
 from holdfast.domain.access import Scope
 from holdfast.domain.audit_type import AuditType
-from holdfast.domain.errors import CheckpointNotFoundError
-from holdfast.domain.ids import check_workflow_id
 from holdfast.domain.replay import SkippedEvent
 from holdfast.server.acting import CHANGING, Acting, Name, begin
+from holdfast.server.api.reading import check_there
 from holdfast.server.desk import Desk
 from holdfast.server.operation import Answer, Asked, Operation
 from holdfast.server.operations import OperationRow, Progress
@@ -88,8 +87,7 @@ class _WatchedTravel(TimeTravel):
 def replay(desk: Desk, asked: Asked[None, Replay]) -> Answer:
     """Run the reducers again; nothing in the workflow is changed."""
     body = asked.body
-    if not desk.kit.store.head(check_workflow_id(body.workflow_id)).event_seq:
-        raise CheckpointNotFoundError("there is no such workflow", place=body.workflow_id)
+    check_there(desk, body.workflow_id)
     begin(desk, asked, "replay", body.workflow_id)
     return desk.operations.start(
         "replay",

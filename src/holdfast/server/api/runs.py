@@ -20,7 +20,7 @@ from holdfast.domain.event import Event
 from holdfast.domain.request import Request, RequestKind
 from holdfast.domain.time import timestamp_text
 from holdfast.server.acting import READING
-from holdfast.server.api.reading import Cursor, Limit, Text, aware, known_run, raw_json
+from holdfast.server.api.reading import Cursor, Limit, Text, aware, known_run, raw_json, shown_row
 from holdfast.server.desk import Desk
 from holdfast.server.operation import Asked, Operation
 
@@ -147,7 +147,7 @@ def list_runs(desk: Desk, asked: Asked[RunsQuery, None]) -> RunPage:
         query.q or "",
     )
     rows, following = desk.runs.page(wanted, query.cursor, query.limit)
-    return RunPage(rows, following)
+    return RunPage([shown_row(asked, row) for row in rows], following)
 
 
 def show_run(desk: Desk, asked: Asked[None, None]) -> RunDetail:
@@ -160,7 +160,7 @@ def show_run(desk: Desk, asked: Asked[None, None]) -> RunDetail:
     lease = kit.store.lease(name)
     first = next(iter(kit.store.entries(name)), None)
     return RunDetail(
-        row,
+        shown_row(asked, row),
         agents,
         origin.point if origin else None,
         desk.lineage.forks(name),

@@ -30,8 +30,16 @@ class Hits(msgspec.Struct):
 
 def find(desk: Desk, asked: Asked[SearchQuery, None]) -> Hits:
     """Find what a text may mean; entries of the trail for whoever may read that."""
-    query, with_trail = asked.query, asked.identity.may(Scope.AUDIT_READ)
-    return Hits(search(desk.kit, desk.runs, query.q, query.limit, with_trail=with_trail))
+    query, may = asked.query, asked.identity.may
+    found = search(
+        desk.kit,
+        desk.runs,
+        query.q,
+        query.limit,
+        with_trail=may(Scope.AUDIT_READ),
+        with_errors=may(Scope.STATE_READ),
+    )
+    return Hits(found)
 
 
 OPERATIONS = (

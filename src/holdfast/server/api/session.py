@@ -8,7 +8,6 @@ import msgspec
 
 from holdfast.domain.access import Scope
 from holdfast.server.desk import Desk
-from holdfast.server.identity import COOKIE
 from holdfast.server.operation import Answer, Asked, Operation
 from holdfast.server.problems import Refusal
 
@@ -38,28 +37,30 @@ def sign_in(desk: Desk, asked: Asked[None, SignIn]) -> Answer:
         raise Refusal(401, "unauthenticated", "the token is not valid, was revoked, or has expired")
     key, session = desk.doorkeeper.sessions.begin(identity, asked.body.token)
     secure = "; Secure" if desk.settings.tls_cert else ""
-    cookie = f"{COOKIE}={key}; HttpOnly; SameSite=Strict; Path=/{secure}"
+    cookie = f"{desk.doorkeeper.cookie}={key}; HttpOnly; SameSite=Strict; Path=/{secure}"
     return Answer(_who(desk, identity.name, identity.scopes, session.csrf), 201, {"Set-Cookie": cookie})
 
 
 def sign_out(desk: Desk, asked: Asked[None, None]) -> Answer:
     """End a browser's session."""
-    desk.doorkeeper.sessions.end(cookie_of(asked))
-    return Answer(None, 204, {"Set-Cookie": f"{COOKIE}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0"})
+    desk.doorkeeper.sessions.end(cookie_of(desk, asked))
+    gone = f"{desk.doorkeeper.cookie}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0"
+    return Answer(None, 204, {"Set-Cookie": gone})
 
 
 def who(desk: Desk, asked: Asked[None, None]) -> Who:
     """Tell whoever asks what is known about that one."""
-    session = desk.doorkeeper.sessions.of(cookie_of(asked)) if asked.identity.is_cookie else None
+    session = desk.doorkeeper.sessions.of(cookie_of(desk, asked)) if asked.identity.is_cookie else None
     csrf = session.csrf if session is not None else ""
     return _who(desk, asked.identity.name, asked.identity.scopes, csrf)
 
 
-def cookie_of(asked: Asked[Any, Any]) -> str | None:
+def cookie_of(desk: Desk, asked: Asked[Any, Any]) -> str | None:
     """Find the session's cookie among those that were sent."""
+    wanted = desk.doorkeeper.cookie
     for pair in asked.headers.get("cookie", "").split(";"):
         name, _, value = pair.strip().partition("=")
-        if name == COOKIE:
+        if name == wanted:
             return value
     return None
 

@@ -95,10 +95,7 @@ def show_state(desk: Desk, asked: Asked[StateQuery, None]) -> Answer:
         node.preview,
         children,
         told if told < count_below(place) else None,
-        [
-            *point.notes,
-            *(f"event {one.seq} ({one.type}) was left out: {one.reason}" for one in point.skipped),
-        ],
+        point.remarks,
         _value(node),
     )
     return packed(asked, shown, headers)

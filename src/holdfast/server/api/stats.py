@@ -19,8 +19,7 @@ from holdfast.application.insight.storage import StorageUse
 from holdfast.application.insight.summary import Stats, stats
 from holdfast.domain.access import Scope
 from holdfast.domain.audit_type import AuditType
-from holdfast.domain.errors import CheckpointNotFoundError
-from holdfast.domain.ids import check_workflow_id
+from holdfast.server.api.reading import check_there
 from holdfast.server.desk import Desk
 from holdfast.server.operation import Asked, Operation
 
@@ -63,9 +62,7 @@ def _part(name: str) -> Callable[[Desk, Asked[StatsQuery, None]], Any]:
 def _count(desk: Desk, asked: Asked[StatsQuery, None], parts: frozenset[str]) -> Stats:
     query = asked.query
     if query.run is not None:
-        check_workflow_id(query.run)
-        if not desk.kit.store.head(query.run).event_seq:
-            raise CheckpointNotFoundError("there is no such workflow", place=query.run)
+        check_there(desk, query.run)
     told = stats(desk.kit, query.run, parts=parts, limit=query.limit, days=query.days)
     desk.note(AuditType.EVENTS_READ, query.run, {"format": "stats", "workflows": told.looked_at})
     return told

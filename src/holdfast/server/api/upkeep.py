@@ -13,11 +13,12 @@ from holdfast.application.resolve import resolve
 from holdfast.application.validate import list_workflow, told, validate_listed
 from holdfast.domain.access import Scope
 from holdfast.domain.audit_type import AuditType, Outcome
-from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError
+from holdfast.domain.errors import CheckpointError
 from holdfast.domain.event import decode_event
-from holdfast.domain.ids import GENESIS, check_workflow_id
+from holdfast.domain.ids import GENESIS
 from holdfast.domain.time import timestamp_text
 from holdfast.server.acting import CHANGING, Acting, Name, begin
+from holdfast.server.api.reading import check_there
 from holdfast.server.desk import Desk
 from holdfast.server.etags import check_match, checkpoint_etag
 from holdfast.server.operation import Answer, Asked, Operation
@@ -92,9 +93,7 @@ def validate(desk: Desk, asked: Asked[None, Validate]) -> Answer:
     """Check a workflow, or all of them."""
     body = asked.body
     if body.workflow_id is not None:
-        head = desk.kit.store.head(check_workflow_id(body.workflow_id))
-        if not (head.sequence or head.event_seq):
-            raise CheckpointNotFoundError("there is no such workflow", place=body.workflow_id)
+        check_there(desk, body.workflow_id)
     begin(desk, asked, "validate", body.workflow_id)
     return desk.operations.start(
         "validate",

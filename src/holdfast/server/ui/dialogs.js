@@ -3,9 +3,7 @@
 import { Approve, AskCheckpoint, Cancel, Pause } from "./dialogs_asking.js";
 import { Drop, Export, Pin, Prune, Release, Revalidate, SetAside, Unpin, Validate } from "./dialogs_care.js";
 import { Fork, Recover, Replay, Resume } from "./dialogs_recovery.js";
-import { loadLook } from "./look.js";
 
-loadLook();
 
 export const DIALOGS = {
   approve: Approve,

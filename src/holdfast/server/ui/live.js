@@ -64,7 +64,6 @@ async function listen(mine) {
   const response = await fetch("/v1/events", { headers, signal: mine.signal, credentials: "same-origin" });
   // A server that was started again knows nobody: whoever sits here has to sign in anew.
   if (response.status === 401) onRefused();
-  if (response.status === 401) dispatchEvent(new Event("signedout"));
   if (!response.ok || !response.body) throw new Error(`events: ${response.status}`);
   heard();
   if (!lastId && live.value.wasLost) take(null);

@@ -4,7 +4,7 @@ import { effect, html, render, useEffect, useErrorBoundary, useRef, useState } f
 import { get, session, signIn, signOut } from "./api.js";
 import { HELP, useKeys } from "./keys.js";
 import { begin, end, live, togglePause, whenRefused } from "./live.js";
-import { Button, Dialog, Empty, Icon, Layer, Problem, Skeleton, closeDialog, nextTheme, showDialog,
+import { Button, Dialog, Empty, Icon, Layer, Page, Problem, Skeleton, closeDialog, nextTheme, showDialog,
   showTheme, spanText, theme } from "./parts.js";
 import { go, match, place, to } from "./router.js";
 import SignIn from "./pages/sign_in.js";
@@ -59,14 +59,17 @@ function Outlet() {
   const { path, query } = place.value;
   const found = routeOf(path);
   const { Component, problem } = useRoute(found?.route);
-  const isFirst = useRef(true);
+  const before = useRef(path);
+  const isThere = Boolean(Component);
+  // A page that is fetched first gets the focus once it is there.
   useEffect(() => {
-    if (isFirst.current) { isFirst.current = false; return; }
+    if (before.current === path || (found && !isThere)) return;
+    before.current = path;
     scrollTo(0, 0);
     document.querySelector("#content h1")?.focus({ preventScroll: true });
-  }, [path]);
-  if (!found) return html`<${Empty} title="There is no such page" text="The address may be cut off."><p><a
-    href=${to.home()}>What needs you</a></p></${Empty}>`;
+  }, [path, isThere]);
+  if (!found) return html`<${Page} title="There is no such page"><${Empty} title="The address may be cut off"
+    ><p><a href=${to.home()}>What needs you</a></p></${Empty}></${Page}>`;
   if (problem) return html`<${Problem} problem=${problem} retry=${() => location.reload()} />`;
   if (!Component) return html`<${Skeleton} lines=${8} />`;
   return html`<${Caught} key=${path}><${Component} params=${found.params} query=${query} /></${Caught}>`;
@@ -202,7 +205,6 @@ async function boot() {
   document.documentElement.dataset.ready = "true";
 }
 
-addEventListener("signedout", () => { session.value = null; });
 addEventListener("hashchange", () => {
   const key = keyOfAddress();
   if (key) signIn(key).catch(() => {});

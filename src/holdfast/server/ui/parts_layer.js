@@ -1,6 +1,6 @@
 // What lies above the page: dialogs, and words that go away by themselves.
 
-import { html, signal, useEffect, useId, useRef } from "./vendor/preact.js";
+import { html, signal, useId, useLayoutEffect, useRef } from "./vendor/preact.js";
 import { Icon } from "./parts_status.js";
 
 const INSIDE = "a[href], button:not([disabled]), input:not([disabled]), select, textarea, summary, "
@@ -9,18 +9,26 @@ const INSIDE = "a[href], button:not([disabled]), input:not([disabled]), select, 
 export function Dialog({ title, onClose, actions, isWide, children }) {
   const box = useRef(null);
   const id = useId();
-  useEffect(() => {
+  // At once: a key that is pressed next is meant for the dialog.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     const first = box.current.querySelector("[autofocus], input:not([disabled]), textarea, select") ||
       box.current;
     first.focus();
     return () => before?.focus?.();
   }, []);
-  const press = (event) => {
-    if (event.key === "Escape") {
+  // Heard wherever the focus is: what is behind the dialog may have taken it.
+  useLayoutEffect(() => {
+    const leave = (event) => {
+      if (event.key !== "Escape") return;
       event.stopPropagation();
       onClose();
-    } else if (event.key === "Tab") {
+    };
+    document.addEventListener("keydown", leave, true);
+    return () => document.removeEventListener("keydown", leave, true);
+  }, [onClose]);
+  const press = (event) => {
+    if (event.key === "Tab") {
       const all = [...box.current.querySelectorAll(INSIDE)].filter((node) => node.offsetParent);
       const edge = event.shiftKey ? all[0] : all.at(-1);
       if (!all.length || document.activeElement === edge || document.activeElement === box.current &&
@@ -33,8 +41,8 @@ export function Dialog({ title, onClose, actions, isWide, children }) {
   return html`<div class="veil" onMouseDown=${(event) => event.target === event.currentTarget && onClose()}>
     <div class="dialog ${isWide ? "is-wide" : ""}" role="dialog" aria-modal="true" aria-labelledby=${id}
       tabindex="-1" ref=${box} onKeyDown=${press}>
-      <header><h2 id=${id}>${title}</h2><button type="button" class="copy" aria-label="Close"
-        onClick=${onClose}><${Icon} name="cross" /></button></header>
+      <div class="dialog-head"><h2 id=${id}>${title}</h2><button type="button" class="copy" aria-label="Close"
+        onClick=${onClose}><${Icon} name="cross" /></button></div>
       <div class="dialog-body">${children}</div>
       ${actions ? html`<footer>${actions}</footer>` : null}
     </div></div>`;

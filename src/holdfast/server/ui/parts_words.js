@@ -57,14 +57,16 @@ export function short(text, max = 24) {
 
 const tick = signal(Date.now());
 setInterval(() => { tick.value = Date.now(); }, 10_000);
+// Reading the tick draws the age again with it; what is younger than the tick is not of the future.
+const now = () => Math.max(tick.value, Date.now());
 
 export function Time({ at, isLong }) {
   if (!at) return html`<span class="muted">–</span>`;
   const moment = new Date(at);
   if (Number.isNaN(moment.getTime())) return html`<span>${String(at)}</span>`;
   const title = `${LOCAL.format(moment)} (here)\n${moment.toISOString()} (UTC)`;
-  const text = isLong ? `${LOCAL.format(moment)} · ${ageText(moment, tick.value)}` :
-    ageText(moment, tick.value);
+  const text = isLong ? `${LOCAL.format(moment)} · ${ageText(moment, now())}` :
+    ageText(moment, now());
   return html`<time class="num" datetime=${moment.toISOString()} title=${title}>${text}</time>`;
 }
 

@@ -5,7 +5,6 @@ import { useGet, usePages, whyNot } from "../api.js";
 import { Button, Card, Choice, Empty, Page, Problem, Status, Table, Time, act, short } from "../parts.js";
 import { ask, to } from "../router.js";
 import { lastCheck, stateOf } from "../trail_check.js";
-import { useLook } from "../look.js";
 import VerdictCard from "./audit_verdict.js";
 
 const FILTERS = ["type", "actor", "agent", "workflow", "session"];
@@ -14,7 +13,6 @@ const OUTCOMES = [["", "any outcome"], ["success", "success"], ["failure", "fail
 const ORDERS = [["", "newest first"], ["oldest", "oldest first"]];
 
 export default function Audit({ query }) {
-  useLook();
   const why = whyNot("audit:read");
   if (why) return html`<${Page} title="Audit trail"><${Card} label="Audit trail"><${Empty}
     title="The trail is not shown" text=${why} command="holdfast token create NAME --role auditor" /></${Card}>

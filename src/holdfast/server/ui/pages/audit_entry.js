@@ -9,7 +9,6 @@ import { ask, go, to } from "../router.js";
 import { ownKeys, stateOf } from "../trail_check.js";
 import { Fault, canVerify, fromBase64, checkSignatures, hex, leafHash, parseHead, parseNote, parseVkey,
   readLine, verifyInclusion } from "../verify.js";
-import { useLook } from "../look.js";
 
 const PAYLOADS = {
   none: "This entry has no payload.",
@@ -19,7 +18,6 @@ const PAYLOADS = {
 };
 
 export default function AuditEntry({ params, query }) {
-  useLook();
   const index = Number(params.index);
   const why = whyNot("audit:read");
   const detail = useGet(path`/audit/entries/${params.index}`, { when: !why });

@@ -39,7 +39,7 @@ export default function VerdictCard({ head }) {
         class="muted">Nothing was checked yet on this page.
         The server can check its own log; this browser can check it without believing the server.</p>`}
       <${Head} head=${head} />
-      <${Trust} />
+      <${Trust} check=${lastCheck.value} />
     </div></${Card}>`;
 }
 
@@ -114,6 +114,7 @@ function Head({ head }) {
     text="holdfast audit anchor --pin head.txt" />`}`;
 }
 
+// What is remembered changes with every check, which is handed in so that this is drawn anew.
 function Trust() {
   const [text, setText] = useState(ownKeys.read().join("\n"));
   const [, again] = useState(0);

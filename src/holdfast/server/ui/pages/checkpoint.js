@@ -7,14 +7,12 @@ import { Badge, Button, Bytes, Card, Command, Copy, Empty, Facts, Icon, Loaded, 
   Status, Time, act, ageText, bytesText, countText, short } from "../parts.js";
 import { ask, go, to } from "../router.js";
 import { quoted } from "../dialogs_frame.js";
-import { useLook } from "../look.js";
 import StateTree from "./state_tree.js";
 
 const TONES = ["info", "violet", "ok", "warn", "quiet"];
 const FIELDS_SHOWN = 5;
 
 export default function Checkpoint({ params, query }) {
-  useLook();
   const detail = useGet(path`/checkpoints/${params.id}`, { live: (event) => Boolean(detail.data) &&
     event.workflow_id === detail.data.row.workflow_id });
   const found = detail.data;

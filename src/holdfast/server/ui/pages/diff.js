@@ -6,7 +6,6 @@ import { Badge, Button, Card, Choice, Command, Copy, Empty, Icon, Loaded, Long, 
   toast } from "../parts.js";
 import { ask, go, to } from "../router.js";
 import { quoted } from "../dialogs_frame.js";
-import { useLook } from "../look.js";
 
 const KINDS = ["added", "removed", "changed", "moved"];
 const TONES = { added: "ok", removed: "bad", changed: "warn", moved: "info" };
@@ -17,7 +16,6 @@ const FOLDED_AFTER = 200;
 const runOf = (checkpoint) => checkpoint.replace(/@[^@]*$/, "");
 
 export default function Diff({ params: { from, until }, query }) {
-  useLook();
   const view = query.view === "unified" ? "unified" : "split";
   const only = KINDS.includes(query.kind) ? query.kind : "";
   const diff = useGet(path`/checkpoints/${until}/diff`, { query: { base: from, ignore: query.ignore } });

@@ -6,10 +6,8 @@ import { Badge, Button, Bytes, Card, Command, Copy, Empty, Facts, Loaded, Page, 
   Time, act, short } from "../parts.js";
 import { ask, to } from "../router.js";
 import { quoted } from "../dialogs_frame.js";
-import { useLook } from "../look.js";
 
 export default function Quarantine({ query }) {
-  useLook();
   const pages = usePages("/quarantine", { live: (event) => /QUARANTINE|INTEGRITY/.test(event.type) });
   const open = pages.items.filter((row) => !row.released).length;
   // Other pages know what was set aside by its place only.

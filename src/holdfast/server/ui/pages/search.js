@@ -5,7 +5,6 @@ import { useGet } from "../api.js";
 import { useKeys } from "../keys.js";
 import { Badge, Button, Card, Empty, Field, Loaded, Page, toast } from "../parts.js";
 import { ask, go, to } from "../router.js";
-import { useLook } from "../look.js";
 
 const KINDS = [
   ["run", "Runs", "runs"], ["checkpoint", "Checkpoints", "dot"], ["error", "Errors", "cross"], ["agent",
@@ -25,7 +24,6 @@ const HREFS = {
 };
 
 export default function Search({ query }) {
-  useLook();
   const text = (query.q ?? "").trim();
   const hits = useGet("/search", { query: { q: text, limit: 100 }, when: Boolean(text) });
   return html`<${Page} title=${text ? `Search: ${text}` : "Search"}

@@ -5,7 +5,6 @@ import { useGet } from "../api.js";
 import { Badge, Button, Card, Choice, Command, Count, Empty, Loaded, Figure, Page, Table, Tabs, Time,
   bytesText, countText, short, spanText } from "../parts.js";
 import { ask, to } from "../router.js";
-import { useLook } from "../look.js";
 
 const TABS = [
   { id: "risks", label: "Risks" }, { id: "agents", label: "Agents" }, { id: "paths", label: "Paths and loops" },
@@ -28,7 +27,6 @@ const run = (row) => html`<a href=${to.run(row.workflow_id)} title=${row.workflo
   32)}</a>`;
 
 export default function Stats({ query }) {
-  useLook();
   const tab = TABS.some(({ id }) => id === query.tab) ? query.tab : "risks";
   const limit = LIMITS.some(([value]) => value === query.limit) ? query.limit : "200";
   const part = useGet(`/stats/${tab}`, { query: { limit, run: query.run } });
@@ -53,7 +51,7 @@ function LookedAt({ found }) {
 }
 
 function Risks({ found }) {
-  return html`<div class="figures roomy"><${Figure} label="Live runs" value=${countText(found.live)} />
+  return html`<div class="figures roomy"><${Figure} label="Not ended" value=${countText(found.live)} />
       <${Figure} label="At high risk" value=${countText(found.runs.filter((one) =>
         one.level === "high").length)} tone=${found.runs.some((one) => one.level === "high") ? "bad" : ""} />
       <${Figure} label="Asleep" value=${countText(found.asleep)} note="not ended, quiet for a month" /></div>

@@ -5,14 +5,12 @@ import { useGet } from "../api.js";
 import { Badge, Button, Bytes, Card, Choice, Command, Count, Empty, Loaded, Meter, Figure, Page, Table, Term,
   act, bytesText, countText, short } from "../parts.js";
 import { ask, to } from "../router.js";
-import { useLook } from "../look.js";
 import GrowthChart from "./growth_chart.js";
 
 const WINDOWS = [["7", "7 days"], ["30", "30 days"], ["90", "90 days"], ["365", "a year"]];
 const KIND_TONES = ["info", "ok", "violet", "warn", "quiet", "bad"];
 
 export default function Storage({ query }) {
-  useLook();
   const days = WINDOWS.some(([value]) => value === query.days) ? query.days : "30";
   const use = useGet("/stats/storage");
   const growth = useGet("/stats/growth", { query: { days } });
@@ -43,7 +41,7 @@ function Figures({ use, growth }) {
     <${Figure} label="Store" value=${bytesText(use.bytes)}
       note=${`${countText(use.checkpoints)} checkpoints, ${use.total === 1 ? "1 run"
       : `${countText(use.total)} runs`}`} />
-    <${Figure} label=${html`Smaller by <${Term} word="dedup" />`} value=${ratio}
+    <${Figure} label=${html`Whole to stored <${Term} word="dedup" />`} value=${ratio}
       note=${`${bytesText(use.state_bytes)} whole, ${bytesText(use.stored_bytes)} stored`} />
     <${Figure} label=${html`Could go <${Term} word="reclaimable" />`} value=${bytesText(use.reclaimable_bytes)}
       tone=${use.reclaimable ? "warn" : ""}

@@ -36,7 +36,7 @@ def test_a_moment_needs_its_time_zone():
 
 
 def test_plain_trees_are_json_at_any_depth():
-    deep = []
+    deep: list[object] = []
     for _ in range(5_000):
         deep = [deep]
     assert bytes(raw_json(deep)) == b"[" * 5_001 + b"]" * 5_001

@@ -1,4 +1,4 @@
-"""Recovery and replay over HTTP: what would be lost or repeated is told first; nothing happens unasked."""
+"""Recovery over HTTP: what would be lost or repeated is told first; nothing happens unasked."""
 
 from __future__ import annotations
 
@@ -8,21 +8,10 @@ import pytest
 
 import holdfast
 from holdfast.domain.errors import LeaseHeldError
-from tests.server.acts import REQUEST_ID, SECRET, crashed_run, filled, over, told, why_told
+from tests.server.acts import REQUEST_ID, SECRET, crashed_run, over, told, why_told
 from tests.server.served import application, caller_for
 
 WHY = "the machine lost power"
-
-
-@pytest.fixture(params=["file", "sqlite"])
-def url(request, tmp_path):
-    return filled(f"{request.param}:{tmp_path}/store")
-
-
-@pytest.fixture
-def served(url):
-    with application(url) as (client, desk):
-        yield caller_for(client, desk, "operator", name="ann"), desk
 
 
 def plan(call, workflow_id="WF/1", **more):
@@ -168,37 +157,3 @@ def test_recovering_needs_its_scope(url):
         call = caller_for(client, desk, "viewer")
         assert plan(call).status_code == 200
         assert recover(call).status_code == 403
-
-
-def test_a_replay_tells_where_events_and_states_differ(served):
-    call, desk = served
-    body = {"workflow_id": "WF/1", "reason": WHY}
-    done = over(desk, call("POST", "/v1/replay", headers={"X-Request-Id": REQUEST_ID}, json=body))
-    assert done["status"] == "done"
-    result = done["result"]
-    assert (result["start"], result["diverged"], result["is_cut"]) == ("WF/1@1", 0, False)
-    assert result["unexplained"] >= 5 and result["left_out"] >= 5
-    assert "/context/n" in {one["pointer"] for step in result["steps"] for one in step["differences"]}
-    assert done["progress"] == {"done": 6, "total": 6, "unit": "checkpoints"}
-    others = why_told(desk, "ann", "replay", WHY)
-    assert {one.type for one in others} == {"STATE_READ", "OPERATION_ENDED"}
-
-
-@pytest.mark.parametrize(
-    ("more", "status"),
-    [
-        ({"start": "WF/1@5", "end": "WF/1@2"}, 400),
-        ({"start": "other@1"}, 404),
-        ({"end": "WF/1@event:9999"}, 404),
-    ],
-)
-def test_a_replay_of_what_is_not_there_fails(served, more, status):
-    call, desk = served
-    body = {"workflow_id": "WF/1", "reason": WHY, **more}
-    ended = over(desk, call("POST", "/v1/replay", json=body))
-    assert ended["status"] == "failed" and ended["problem"]["status"] == status
-
-
-def test_a_replay_of_no_workflow_is_refused(served):
-    call, _ = served
-    assert call("POST", "/v1/replay", json={"workflow_id": "nobody", "reason": WHY}).status_code == 404

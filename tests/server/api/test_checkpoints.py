@@ -6,24 +6,12 @@ from hypothesis import strategies as st
 
 import holdfast
 from tests.server.acts import REQUEST_ID, told
-from tests.server.reads import filled, looked_at, refused
+from tests.server.reads import filled, pages, refused
 from tests.server.served import application, caller_for
 
 
-@pytest.fixture(params=["file", "sqlite"])
-def served(request, tmp_path):
-    with application(filled(f"{request.param}:{tmp_path}/store")) as (client, desk):
-        yield client, desk
-
-
-@pytest.fixture(scope="module")
-def still(tmp_path_factory):
-    with looked_at(tmp_path_factory.mktemp("still")) as (client, desk):
-        yield caller_for(client, desk, "viewer"), caller_for(client, desk, "read")
-
-
-def test_checkpoints_are_listed_newest_first_and_filtered(served):
-    client, desk = served
+def test_checkpoints_are_listed_newest_first_and_filtered(shown):
+    client, desk = shown
     call = caller_for(client, desk, "read")
     rows = call.get("/v1/checkpoints")["items"]
     moments = [row["created_at"] for row in rows]
@@ -48,11 +36,9 @@ def test_pages_hold_every_checkpoint_once_while_others_are_made(limit, more):
         for number in range(9):
             desk.service.create_checkpoint(f"W{number % 3}", {"n": number})
         call = caller_for(client, desk, "read")
-        seen, cursor = [], ""
-        while cursor is not None:
-            page = call.get(f"/v1/checkpoints?limit={limit}" + (f"&cursor={cursor}" if cursor else ""))
-            seen += [row["id"] for row in page["items"]]
-            cursor = page["next_cursor"]
+        seen = []
+        for page in pages(call, "/v1/checkpoints", limit):
+            seen += [row["id"] for row in page]
             if more:
                 more -= 1
                 desk.service.create_checkpoint("W0", {"later": more})
@@ -68,8 +54,8 @@ def test_wrong_parameters_are_refused(query, still):
     assert response.headers["content-type"] == "application/problem+json"
 
 
-def test_a_checkpoint_is_shown_with_what_is_around_it(served):
-    client, desk = served
+def test_a_checkpoint_is_shown_with_what_is_around_it(shown):
+    client, desk = shown
     call = caller_for(client, desk, "viewer", name="vera")
     response = call("GET", "/v1/checkpoints/WF%2F1@1", headers={"X-Request-Id": REQUEST_ID})
     shown = response.json()
@@ -83,8 +69,8 @@ def test_a_checkpoint_is_shown_with_what_is_around_it(served):
     assert (bare["fields"], bare["summary"]) == ([], "")
 
 
-def test_a_checkpoint_that_failed_says_why(served):
-    client, desk = served
+def test_a_checkpoint_that_failed_says_why(shown):
+    client, desk = shown
     call = caller_for(client, desk, "viewer")
     rows = call.get("/v1/checkpoints?run=failed&status=failed")["items"]
     assert rows != []
@@ -102,8 +88,8 @@ def test_a_checkpoint_has_many_names(still, name):
     assert call.get(f"/v1/checkpoints/{path}")["row"]["id"] == "WF/1@2"
 
 
-def test_a_version_that_is_known_is_not_sent_again(served):
-    client, desk = served
+def test_a_version_that_is_known_is_not_sent_again(shown):
+    client, desk = shown
     call = caller_for(client, desk, "read")
     path = "/v1/checkpoints/WF%2F1@1"
     etag = call("GET", path).headers["etag"]
@@ -120,8 +106,8 @@ def test_a_version_that_is_known_is_not_sent_again(served):
     assert (shown.status_code, shown.json()["is_quarantined"]) == (200, True)
 
 
-def test_a_state_that_cannot_be_read_is_told_and_not_thrown(served):
-    client, desk = served
+def test_a_state_that_cannot_be_read_is_told_and_not_thrown(shown):
+    client, desk = shown
     desk.service.quarantine.put("WF/1", 1, "it looks odd")
     shown = caller_for(client, desk, "viewer").get("/v1/checkpoints/WF%2F1@1")
     assert (shown["problem"], shown["fields"]) == ("the checkpoint is in quarantine", [])
@@ -140,8 +126,8 @@ def test_a_record_that_is_damaged_is_told_and_not_thrown(tmp_path):
         refused(call("GET", "/v1/checkpoints/WF%2F1@2/state"), 409, "checksum_mismatch")
 
 
-def test_the_beginning_of_several_uuids_is_refused_with_what_may_be_meant(served, monkeypatch):
-    client, desk = served
+def test_the_beginning_of_several_uuids_is_refused_with_what_may_be_meant(shown, monkeypatch):
+    client, desk = shown
     store = desk.kit.store
     both = [("WF/1", entry) for entry in store.entries("WF/1")]
     monkeypatch.setattr(type(store), "find", lambda self, prefix: both)
@@ -170,7 +156,7 @@ def test_wrong_names_are_refused(still, path, name, status, code):
     refused(still[0]("GET", f"/v1/checkpoints/{name}{path}"), status, code)
 
 
-def test_a_point_between_two_checkpoints_is_no_checkpoint(served):
-    client, desk = served
+def test_a_point_between_two_checkpoints_is_no_checkpoint(shown):
+    client, desk = shown
     call = caller_for(client, desk, "viewer")
     refused(call("GET", "/v1/checkpoints/WF%2F1@event:1"), 400, "invalid_id")

@@ -1,52 +1,27 @@
-"""The trail over HTTP: entries, proofs, heads, verification and exports."""
+"""Entries of the trail over HTTP: listed, shown, and handed out as they were hashed."""
 
 from __future__ import annotations
 
-import base64
-import io
 import json
-import subprocess
-import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 
 import holdfast
-from holdfast.bootstrap import signature_check
-from holdfast.domain.merkle import leaf_hash, verify_consistency
-from holdfast.domain.note import parse_vkey
-from holdfast.domain.tlogproof import parse_tlog_proof, verify_tlog_proof
+from holdfast.domain.merkle import leaf_hash
+from tests.server.audits import signed, walked
 from tests.server.served import application, caller_for
 
 
 @pytest.fixture(params=["file", "sqlite"])
 def url(request, tmp_path):
-    url = f"{request.param}:{tmp_path}/store"
-    with holdfast.open(url, actor="ann", signing_key=str(tmp_path / "keys")) as service:
-        for number in range(30):
-            service.create_checkpoint(f"WF-{number % 3}", {"n": number})
-        service.record_decision("WF-1", "go on", rationale="why not", confidence=0.5)
-        service.audit.keeper.anchor(create_key=True)
-        service.create_checkpoint("WF-1", {"n": "after the head"})
-    return url
+    return signed(f"{request.param}:{tmp_path}/store", tmp_path)
 
 
 @pytest.fixture
 def call(url, tmp_path):
     with application(url, signing_key=str(tmp_path / "keys")) as (client, desk):
         yield caller_for(client, desk, "auditor")
-
-
-def walked(call, query=""):
-    """Follow the cursors to the end."""
-    rows, cursor = [], ""
-    while True:
-        page = call.get(f"/v1/audit/entries?limit=7{query}{cursor}")
-        rows += page["items"]
-        if page["next_cursor"] is None:
-            return rows
-        cursor = f"&cursor={page['next_cursor']}"
 
 
 @pytest.mark.parametrize("order", ["newest", "oldest"])
@@ -95,36 +70,6 @@ def test_what_is_no_entry_is_not_found(call, index):
     assert call("GET", f"/v1/audit/entries/{index}/proof").status_code == 404
 
 
-def test_a_proof_holds_for_whoever_checks_it(call):
-    proof = call.get("/v1/audit/entries/3/proof")
-    file = call("GET", "/v1/audit/entries/3/proof", headers={"accept": "text/plain"})
-    keys = [parse_vkey(text) for text in proof["keys"]]
-    line = (proof["line"]).encode()
-    parsed = parse_tlog_proof(file.content)
-    head, _ = verify_tlog_proof(parsed, line, keys, signature_check())
-    assert (head.size, parsed.index, parsed.extra) == (proof["size"], 3, line)
-    assert [base64.b64decode(one) for one in proof["hashes"]] == list(parsed.hashes)
-
-
-def test_an_older_head_is_shown_to_be_a_beginning(call, url, tmp_path):
-    before = call.get("/v1/audit/head")
-    with holdfast.open(url, signing_key=str(tmp_path / "keys")) as service:
-        service.audit.keeper.anchor()
-    after = call.get(f"/v1/audit/head?start={before['anchored']}")
-    assert after["anchored"] > before["anchored"]
-    verify_consistency(
-        before["anchored"],
-        base64.b64decode(before["root"]),
-        after["anchored"],
-        base64.b64decode(after["root"]),
-        [base64.b64decode(one) for one in after["consistency"]],
-    )
-
-
-def test_no_head_is_as_large_as_what_is_to_come(call):
-    assert call("GET", "/v1/audit/head?start=1000000").status_code == 422
-
-
 def test_lines_come_as_they_were_hashed(call):
     response = call("GET", "/v1/audit/lines?start=2&limit=5")
     lines = response.content.splitlines(keepends=True)
@@ -132,40 +77,6 @@ def test_lines_come_as_they_were_hashed(call):
     shown = [call.get(f"/v1/audit/entries/{index}")["line"].encode() for index in range(2, 7)]
     assert list(map(leaf_hash, lines)) == list(map(leaf_hash, shown))
     assert call("GET", "/v1/audit/lines?start=100000").content == b""
-
-
-def test_a_whole_log_is_verified_and_says_what_is_not_covered(call):
-    told = call("POST", "/v1/audit/verify", json={"payloads": True}).json()
-    assert (told["verdict"], told["level"], told["fault_count"]) == ("ok", "signed head", 0)
-    assert told["unanchored"] > 0 and told["anchored"] + told["unanchored"] >= told["size"]
-
-
-def test_an_export_is_made_fetched_and_verified_without_a_store(call, tmp_path):
-    begun = call("POST", "/v1/audit/export", json={"reason": "yearly audit", "payloads": True})
-    assert begun.status_code == 202
-    place = begun.headers["location"]
-    while (operation := call.get(place))["status"] in ("waiting", "running"):
-        pass
-    assert operation["status"] == "done", operation
-    fetched = call("GET", operation["result"]["download"])
-    assert fetched.headers["content-type"] == "application/zip"
-    zipfile.ZipFile(io.BytesIO(fetched.content)).extractall(tmp_path / "out")
-    folder = str(tmp_path / "out" / "holdfast-export")
-    verified = subprocess.run(
-        [sys.executable, "-m", "holdfast", "audit", "verify", folder, "--json"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert json.loads(verified.stdout)["fault_count"] == 0, verified.stderr
-    assert call("GET", "/v1/audit/exports/00000000").status_code == 404
-    assert call("GET", "/v1/audit/exports/..%2F..%2Fetc").status_code == 404
-
-
-def test_who_may_only_read_the_trail_may_not_export_it(url):
-    with application(url) as (client, desk):
-        reader = caller_for(client, desk, "audit:read")
-        assert reader("POST", "/v1/audit/export", json={"reason": "r"}).status_code == 403
 
 
 def test_reading_the_trail_is_told_with_who_read(url):

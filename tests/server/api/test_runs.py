@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import holdfast
 from tests.server.acts import REQUEST_ID, told
-from tests.server.reads import filled, looked_at, refused
+from tests.server.reads import filled, pages, refused
 from tests.server.served import application, caller_for
 
 
@@ -15,21 +15,8 @@ def url(request, tmp_path):
     return filled(f"{request.param}:{tmp_path}/store")
 
 
-@pytest.fixture(scope="module")
-def still(tmp_path_factory):
-    with looked_at(tmp_path_factory.mktemp("still")) as (client, desk):
-        yield caller_for(client, desk, "viewer"), caller_for(client, desk, "read")
-
-
-def pages(call, path, limit):
-    items, cursor = [], ""
-    while cursor is not None:
-        joined = "&" if "?" in path else "?"
-        page = call.get(f"{path}{joined}limit={limit}" + (f"&cursor={cursor}" if cursor else ""))
-        assert len(page["items"]) <= limit
-        items += page["items"]
-        cursor = page["next_cursor"]
-    return items
+def every(call, path, limit):
+    return [row for page in pages(call, path, limit) for row in page]
 
 
 def test_runs_are_listed_newest_first_and_filtered(url):
@@ -37,7 +24,7 @@ def test_runs_are_listed_newest_first_and_filtered(url):
         call = caller_for(client, desk, "read")
         names = [row["workflow_id"] for row in call.get("/v1/runs")["items"]]
         assert names == ["asking", "forked", "WF/1", "failed", "done"]
-        assert [row["workflow_id"] for row in pages(call, "/v1/runs", 2)] == names
+        assert [row["workflow_id"] for row in every(call, "/v1/runs", 2)] == names
 
         def chosen(query):
             return [row["workflow_id"] for row in call.get(f"/v1/runs?{query}")["items"]]
@@ -57,11 +44,9 @@ def test_pages_hold_every_run_once_while_others_begin(limit, more):
         for name in sorted(names):
             desk.service.create_checkpoint(name, {})
         call = caller_for(client, desk, "read")
-        seen, cursor = [], ""
-        while cursor is not None:
-            page = call.get(f"/v1/runs?limit={limit}" + (f"&cursor={cursor}" if cursor else ""))
-            seen += [row["workflow_id"] for row in page["items"]]
-            cursor = page["next_cursor"]
+        seen = []
+        for page in pages(call, "/v1/runs", limit):
+            seen += [row["workflow_id"] for row in page]
             if more:
                 more -= 1
                 desk.service.create_checkpoint(f"later {more}", {})
@@ -129,10 +114,10 @@ def test_questions_are_for_whoever_may_read_states(url):
 def test_events_are_listed_in_both_directions_and_told_in_the_trail(url):
     with application(url) as (client, desk):
         call = caller_for(client, desk, "viewer", name="vera")
-        first = pages(call, "/v1/runs/done/events", 3)
+        first = every(call, "/v1/runs/done/events", 3)
         assert [event["seq"] for event in first] == list(range(1, len(first) + 1))
-        assert pages(call, "/v1/runs/done/events?order=newest", 4) == first[::-1]
-        completed = pages(call, "/v1/runs/done/events?type=AGENT_COMPLETED", 2)
+        assert every(call, "/v1/runs/done/events?order=newest", 4) == first[::-1]
+        completed = every(call, "/v1/runs/done/events?type=AGENT_COMPLETED", 2)
         assert sorted(event["step"] for event in completed) == ["plan", "price[0]", "price[1]"]
         assert completed[0]["data"]["metrics"] == {"tokens": 10}
         call("GET", "/v1/runs/done/events?limit=2", headers={"X-Request-Id": REQUEST_ID})

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.server.acts import REQUEST_ID, filled, told, why_told
+from tests.server.acts import REQUEST_ID, told, why_told
 from tests.server.served import Caller, application, caller_for
 
 WHY = "the new dashboard"
-
-
-@pytest.fixture(params=["file", "sqlite"])
-def url(request, tmp_path):
-    return filled(f"{request.param}:{tmp_path}/store", 1)
 
 
 @pytest.fixture

@@ -79,3 +79,17 @@ def test_whoever_may_not_read_gets_no_overview(tmp_path):
     with application(url) as (client, desk):
         refused(caller_for(client, desk, str(Scope.METRICS))("GET", "/v1/overview"), 403, "scope_missing")
         assert client.get("/v1/overview").status_code == 401
+
+
+def test_the_words_of_an_error_are_for_whoever_may_look_into_states(tmp_path):
+    """An error may quote what it was about."""
+    url = filled(f"file:{tmp_path}/store")
+    with application(url) as (client, desk):
+        whole, part = caller_for(client, desk, "viewer"), caller_for(client, desk, "read")
+        [said] = [one["reason"] for one in whole.get("/v1/overview")["needs"] if one["kind"] == "failed"]
+        kind, colon, words = said.partition(": ")
+        assert colon and words
+        for path in ("/v1/overview", "/v1/runs", "/v1/runs/failed", f"/v1/search?q={words.split()[0]}"):
+            assert words in whole("GET", path).text, path
+            assert words not in part("GET", path).text, path
+        assert kind in part("GET", "/v1/runs/failed").text

@@ -7,26 +7,14 @@ import pytest
 from holdfast.domain import plainjson
 from tests.application.insight.test_differences import applied
 from tests.server.acts import REQUEST_ID, told
-from tests.server.reads import filled, looked_at, refused
-from tests.server.served import application, caller_for
+from tests.server.reads import refused
+from tests.server.served import caller_for
 
 DIFF = "/v1/checkpoints/WF%2F1@2/diff"
 
 
-@pytest.fixture(params=["file", "sqlite"])
-def served(request, tmp_path):
-    with application(filled(f"{request.param}:{tmp_path}/store")) as (client, desk):
-        yield client, desk
-
-
-@pytest.fixture(scope="module")
-def still(tmp_path_factory):
-    with looked_at(tmp_path_factory.mktemp("still")) as (client, desk):
-        yield caller_for(client, desk, "viewer"), caller_for(client, desk, "read")
-
-
-def test_a_checkpoint_is_compared_with_the_one_before(served):
-    client, desk = served
+def test_a_checkpoint_is_compared_with_the_one_before(shown):
+    client, desk = shown
     call = caller_for(client, desk, "viewer")
     diff = call.get(DIFF)
     assert (diff["from"], diff["to"], diff["is_cut"]) == ("WF/1@1", "WF/1@2", False)
@@ -41,8 +29,8 @@ def test_a_checkpoint_is_compared_with_the_one_before(served):
     assert first["from"] is None and first["counts"]["added"] > 0
 
 
-def test_a_patch_applies_exactly(served):
-    client, desk = served
+def test_a_patch_applies_exactly(shown):
+    client, desk = shown
     call = caller_for(client, desk, "viewer")
     for new, old in (("WF/1@2", "WF/1@1"), ("done@latest", "failed@1"), ("done@event:3", "WF/1@2")):
         path = f"/v1/checkpoints/{new.replace('/', '%2F')}/diff"
@@ -52,8 +40,8 @@ def test_a_patch_applies_exactly(served):
         assert applied(before, response.json()) == after
 
 
-def test_differences_are_counted_by_field_cut_and_ignored(served):
-    client, desk = served
+def test_differences_are_counted_by_field_cut_and_ignored(shown):
+    client, desk = shown
     call = caller_for(client, desk, "viewer")
     stat = call.get("/v1/checkpoints/done@latest/diff", params={"form": "stat", "base": "done@1"})
     assert stat["changes"] == [] and {one["field"] for one in stat["fields"]} >= {"tasks", "messages"}
@@ -63,8 +51,8 @@ def test_differences_are_counted_by_field_cut_and_ignored(served):
     assert [one["pointer"] for one in left["changes"]] == ["/context/n"]
 
 
-def test_texts_that_grew_or_changed_are_told_in_lines(served):
-    client, desk = served
+def test_texts_that_grew_or_changed_are_told_in_lines(shown):
+    client, desk = shown
     for text in ("a\nb\nc", "a\nB\nc", "a\nB\nc\nd", "x" * 100_000):
         desk.service.create_checkpoint("text", {"t": text})
     call = caller_for(client, desk, "viewer")
@@ -76,8 +64,8 @@ def test_texts_that_grew_or_changed_are_told_in_lines(served):
     assert "new" not in large and large["preview"].endswith("...")
 
 
-def test_both_looks_are_told_in_the_trail(served):
-    client, desk = served
+def test_both_looks_are_told_in_the_trail(shown):
+    client, desk = shown
     caller_for(client, desk, "viewer", name="vera")("GET", DIFF, headers={"X-Request-Id": REQUEST_ID})
     assert [(one.type, one.actor, one.facts["cp_seq"]) for one in told(desk)] == [
         ("STATE_READ", "vera", 1),

@@ -8,22 +8,11 @@ import holdfast
 from holdfast.application.resolve import resolve
 from holdfast.server.etags import checkpoint_etag
 from tests.damage import Spoiler
-from tests.server.acts import REQUEST_ID, filled, over, told, why_told
+from tests.server.acts import REQUEST_ID, over, told, why_told
 from tests.server.served import application, caller_for
 
 WHY = "before the audit"
 PATH = "/v1/checkpoints/WF%2F1@3"
-
-
-@pytest.fixture(params=["file", "sqlite"])
-def url(request, tmp_path):
-    return filled(f"{request.param}:{tmp_path}/store")
-
-
-@pytest.fixture
-def served(url):
-    with application(url) as (client, desk):
-        yield caller_for(client, desk, "operator", name="ann"), desk
 
 
 def act(call, method, path, headers=None, **body):

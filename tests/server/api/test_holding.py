@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.server.acts import REQUEST_ID, SECRET, filled, told, why_told
+from tests.server.acts import REQUEST_ID, SECRET, told, why_told
 from tests.server.served import application, caller_for
 
 WHY = "case 17"
-
-
-@pytest.fixture(params=["file", "sqlite"])
-def url(request, tmp_path):
-    return filled(f"{request.param}:{tmp_path}/store", 1)
 
 
 @pytest.fixture

@@ -1,19 +1,10 @@
 from __future__ import annotations
 
-import pytest
-
-from tests.server.reads import filled
-from tests.server.served import application, caller_for
+from tests.server.served import caller_for
 
 
-@pytest.fixture(params=["file", "sqlite"])
-def served(request, tmp_path):
-    with application(filled(f"{request.param}:{tmp_path}/store")) as (client, desk):
-        yield client, desk
-
-
-def test_a_run_is_laid_out_along_time(served):
-    client, desk = served
+def test_a_run_is_laid_out_along_time(shown):
+    client, desk = shown
     call = caller_for(client, desk, "viewer")
     drawn = call.get("/v1/runs/failed/timeline")
     assert [lane["agent"] for lane in drawn["lanes"]] == ["plan", "price"]
@@ -25,8 +16,8 @@ def test_a_run_is_laid_out_along_time(served):
     assert {mark["text"] for mark in bare["marks"]} == {""}
 
 
-def test_a_timeline_that_did_not_change_is_not_sent_again(served):
-    client, desk = served
+def test_a_timeline_that_did_not_change_is_not_sent_again(shown):
+    client, desk = shown
     call = caller_for(client, desk, "viewer")
     first = call("GET", "/v1/runs/WF%2F1/timeline")
     named = {"If-None-Match": first.headers["etag"]}
@@ -38,8 +29,8 @@ def test_a_timeline_that_did_not_change_is_not_sent_again(served):
     assert call("GET", "/v1/runs/WF%2F1/timeline", headers=named).status_code == 200
 
 
-def test_a_large_timeline_is_packed(served):
-    client, desk = served
+def test_a_large_timeline_is_packed(shown):
+    client, desk = shown
     for number in range(200):
         desk.service.create_checkpoint("many", {"n": number}, wait=False)
     desk.service.flush()
@@ -49,8 +40,8 @@ def test_a_large_timeline_is_packed(served):
     assert response.json()["checkpoints"]["sequence"] == list(range(1, 201))
 
 
-def test_steps_and_forks_are_drawn(served):
-    client, desk = served
+def test_steps_and_forks_are_drawn(shown):
+    client, desk = shown
     call = caller_for(client, desk, "read")
     drawn = call.get("/v1/runs/done/graph")
     assert {node["id"]: node["status"] for node in drawn["nodes"]} == {

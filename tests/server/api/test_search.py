@@ -2,14 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.server.reads import filled, looked_at, refused
+from tests.server.reads import filled, refused
 from tests.server.served import application, caller_for
-
-
-@pytest.fixture(scope="module")
-def still(tmp_path_factory):
-    with looked_at(tmp_path_factory.mktemp("still")) as (client, desk):
-        yield caller_for(client, desk, "viewer"), caller_for(client, desk, "read")
 
 
 @pytest.mark.parametrize("kind", ["file", "sqlite"])

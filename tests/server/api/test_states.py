@@ -8,22 +8,10 @@ from hypothesis import given, settings
 from holdfast.domain import plainjson
 from tests.application.insight.test_state_nodes import PLAIN
 from tests.server.acts import REQUEST_ID, told
-from tests.server.reads import filled, looked_at, refused
+from tests.server.reads import refused
 from tests.server.served import application, caller_for
 
 STATE = "/v1/checkpoints/WF%2F1@2/state"
-
-
-@pytest.fixture(params=["file", "sqlite"])
-def served(request, tmp_path):
-    with application(filled(f"{request.param}:{tmp_path}/store")) as (client, desk):
-        yield client, desk
-
-
-@pytest.fixture(scope="module")
-def still(tmp_path_factory):
-    with looked_at(tmp_path_factory.mktemp("still")) as (client, desk):
-        yield caller_for(client, desk, "viewer"), caller_for(client, desk, "read")
 
 
 def walked(call, path, pointer, limit):
@@ -44,8 +32,8 @@ def walked(call, path, pointer, limit):
     return list(value.values()) if node["kind"] == "array" else value
 
 
-def test_walking_the_nodes_gives_the_state_again_however_odd_it_is(served):
-    client, desk = served
+def test_walking_the_nodes_gives_the_state_again_however_odd_it_is(shown):
+    client, desk = shown
     call = caller_for(client, desk, "viewer")
     whole = json.loads(plainjson.dumps(desk.travel.at("WF/1@2").tree))
     assert call.get(STATE, params={"form": "value"}) == whole
@@ -65,8 +53,8 @@ def test_any_state_is_valid_json_node_by_node(value):
         assert call.get(path, params={"path": "/context/it", "form": "value"}) == expected
 
 
-def test_every_look_is_told_in_the_trail(served):
-    client, desk = served
+def test_every_look_is_told_in_the_trail(shown):
+    client, desk = shown
     call = caller_for(client, desk, "viewer", name="vera")
     call("GET", STATE, headers={"X-Request-Id": REQUEST_ID})
     [entry] = told(desk)
@@ -78,8 +66,8 @@ def test_every_look_is_told_in_the_trail(served):
     )
 
 
-def test_a_numbered_state_may_be_kept_for_ever_and_others_may_not(served):
-    client, desk = served
+def test_a_numbered_state_may_be_kept_for_ever_and_others_may_not(shown):
+    client, desk = shown
     call = caller_for(client, desk, "viewer")
     fixed = call("GET", STATE)
     assert fixed.headers["cache-control"] == "private, max-age=31536000, immutable"
@@ -95,8 +83,8 @@ def test_a_numbered_state_may_be_kept_for_ever_and_others_may_not(served):
     )
 
 
-def test_the_state_at_a_point_between_checkpoints_is_shown(served):
-    client, desk = served
+def test_the_state_at_a_point_between_checkpoints_is_shown(shown):
+    client, desk = shown
     node = caller_for(client, desk, "viewer").get("/v1/checkpoints/done@event:3/state")
     assert node["checkpoint"] == "done@event:3"
 
@@ -119,14 +107,14 @@ def test_what_cannot_be_shown_is_refused(still, query, status, code):
     refused(still[0]("GET", f"{STATE}?{query}"), status, code)
 
 
-def test_states_need_their_own_scope_and_quarantine_bars_them(served):
-    client, desk = served
+def test_states_need_their_own_scope_and_quarantine_bars_them(shown):
+    client, desk = shown
     refused(caller_for(client, desk, "auditor")("GET", STATE), 403, "scope_missing")
     desk.service.quarantine.put("WF/1", 2, "it looks odd")
     refused(caller_for(client, desk, "viewer")("GET", STATE), 409, "checkpoint_quarantined")
 
 
-def test_after_the_last_child_there_is_none(served):
-    client, desk = served
+def test_after_the_last_child_there_is_none(shown):
+    client, desk = shown
     node = caller_for(client, desk, "viewer").get(STATE, params={"after": 10_000})
     assert (node["children"], node["next"]) == ([], None)

@@ -6,22 +6,11 @@ import shlex
 
 import pytest
 
-from tests.server.acts import REQUEST_ID, SECRET, filled, told, why_told
+from tests.server.acts import REQUEST_ID, SECRET, told, why_told
 from tests.server.served import application, caller_for
 
 WHY = "to try the other way"
 PATH = "/v1/checkpoints/WF%2F1@3/fork"
-
-
-@pytest.fixture(params=["file", "sqlite"])
-def url(request, tmp_path):
-    return filled(f"{request.param}:{tmp_path}/store")
-
-
-@pytest.fixture
-def served(url):
-    with application(url) as (client, desk):
-        yield caller_for(client, desk, "operator", name="ann"), desk
 
 
 def fork(call, new="WF/2", path=PATH, **more):
