@@ -49,6 +49,12 @@ def _open_file(path: str, config: Config, read_only: bool, create: bool) -> Stor
 
     if not path:
         raise ConfigError("the URL names no folder", place="file:", hint="Write file:PATH.")
+    if Path(path).is_file():
+        raise ConfigError(
+            "this is a file, and a store of files is a folder",
+            place=path,
+            hint=f"A store in one file is named by its kind: sqlite:{path}.",
+        )
     return FilesystemStore.open(
         path,
         read_only=read_only,

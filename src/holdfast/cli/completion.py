@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from holdfast.cli.group import Call, StoreCommand
@@ -86,4 +88,5 @@ def command(call: Call, shell: str, answer: bool) -> None:
         call.output.data({"shell": shell, "script": _SCRIPTS[shell], "use": _HOW[shell]})
         return
     click.echo(_SCRIPTS[shell], nl=False)
-    call.output.note(f"Use it so: {_HOW[shell]}")
+    if sys.stdout.isatty():
+        call.output.note(f"Use it so: {_HOW[shell]}")

@@ -12,10 +12,12 @@ from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.opening import find_workflow, looking, reading, writing
 from holdfast.cli.output import Output, counted, safe
+from holdfast.cli.recover_cost import cost_fields, cost_of, print_cost
 from holdfast.domain.errors import CheckpointNotFoundError
 
 if TYPE_CHECKING:
     from holdfast.application.app import App
+    from holdfast.application.insight.repeats import Repeats
     from holdfast.application.recovery.incomplete import Incomplete
     from holdfast.application.service import CheckpointService
     from holdfast.domain.record import Lease
@@ -71,7 +73,7 @@ def command(call: Call, workflow: str | None, plan_only: bool, change: Change, *
     if plan_only or change.dry_run:
         with looking(call, app=program, on_no_valid=order.on_no_valid) as service:
             plan = _with_handler(service.plan_recovery(*where), program, order.handler)
-        _print_plan(call.output, plan, has_app=program is not None)
+        _print_plan(call.output, plan, cost_of(call, plan), has_app=program is not None)
         return
     with writing(
         call, app=program, on_no_valid=order.on_no_valid, reason=change.reason, workflow_id=workflow
@@ -200,9 +202,9 @@ def _crashed_fields(one: Incomplete) -> dict[str, Any]:
     }
 
 
-def _print_plan(output: Output, plan: RecoveryPlan, *, has_app: bool) -> None:
+def _print_plan(output: Output, plan: RecoveryPlan, cost: Repeats, *, has_app: bool) -> None:
     if output.as_json:
-        output.data(plan_fields(plan))
+        output.data({**plan_fields(plan), **cost_fields(cost)})
         return
     for refusal in plan.refusals:
         output.line(f"{output.paint('refused', 'bad')}  {safe(refusal)}")
@@ -210,6 +212,7 @@ def _print_plan(output: Output, plan: RecoveryPlan, *, has_app: bool) -> None:
     if not plan.refusals:
         changing = f"{plan.replayed:,} {'changes' if plan.replayed == 1 else 'change'} the state"
         output.line(f"  events   {plan.events:,} after it, {changing}")
+    print_cost(output, cost)
     for one in plan.damage:
         output.line(f"  damaged  {safe(one)}; would go to quarantine")
     if plan.lease is not None and plan.lease.is_live:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, Literal
 
@@ -10,7 +11,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 from rich.tree import Tree
 
-from holdfast.cli.terminal_text import safe
+from holdfast.cli.terminal_text import safe, width
 
 if TYPE_CHECKING:
     from holdfast.cli.tables import Table
@@ -25,22 +26,41 @@ _STYLES = {
 }
 _STYLE_OF = {word: style for style, words in _STYLES.items() for word in words}
 _GAP = 2
+#: A time, a number or a size, which nobody reads over two lines.
+_ONE_WORD = re.compile(r"[-\d:., ]+(?:[kKMGTP]?B|[mu]?s)?")
+#: A longer one is a hash or worse, and may be broken.
+_WORD_MAX = 40
 
 
 def print_table(table: Table, *, is_colored: bool) -> None:
-    """Print a table with a bold head, wrapped to the width of the terminal."""
-    _console(is_colored=is_colored).print(laid_out(table))
+    """Print a table with a bold head, wrapped to the width of the terminal, but never inside a word."""
+    console = _console(is_colored=is_colored)
+    least = sum(least + _GAP for least in _least_widths(table)) - _GAP
+    console.width = max(console.width, least)
+    console.print(laid_out(table))
 
 
 def laid_out(table: Table) -> RichTable:
     """Lay a table out: words that say how something stands are coloured, and say it without colour too."""
     grid = RichTable(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
-    for title, side in zip(table.head, table.right.ljust(len(table.head)), strict=True):
+    sides = table.right.ljust(len(table.head))
+    for title, side, least in zip(table.head, sides, _least_widths(table), strict=True):
         justify: Literal["left", "right"] = "right" if side == "r" else "left"
-        grid.add_column(title, justify=justify, overflow="fold")
+        grid.add_column(title, justify=justify, overflow="fold", min_width=least)
     for row in table.rows:
         grid.add_row(*(_cell(name, cell) for name, cell in zip(table.names, row, strict=True)))
     return grid
+
+
+def _least_widths(table: Table) -> list[int]:
+    """Count what each column takes at least, with no word, time or size broken."""
+    columns = zip(table.head, *table.rows, strict=True)
+    return [min(max(map(_longest_word, column)), _WORD_MAX) for column in columns]
+
+
+def _longest_word(cell: str) -> int:
+    words = [cell] if _ONE_WORD.fullmatch(cell) else cell.split()
+    return max(map(width, words), default=0)
 
 
 def _cell(column: str, cell: str) -> Text:

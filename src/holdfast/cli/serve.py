@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -93,7 +94,9 @@ def _serve(call: Call, settings: Settings, *, is_proxied: bool) -> None:
         _refuse_open(desk, settings, is_proxied=is_proxied)
         listener = serving.listen(settings)
         desk.settings = replace(settings, port=listener.getsockname()[1])
-        serving.serve(desk, listener, lambda: _tell(call, desk))
+        with suppress(KeyboardInterrupt):
+            # What was said to end it has done so.
+            serving.serve(desk, listener, lambda: _tell(call, desk))
     finally:
         desk.close()
 

@@ -20,6 +20,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
+from holdfast.application.trailing import acting_as
 from holdfast.domain.audit_type import AuditType, Outcome
 from holdfast.domain.errors import CheckpointError
 from holdfast.server.desk import Desk
@@ -163,7 +164,9 @@ class Clerk:
         self._check_rate(self._failures, address_of(request))
         if is_told:
             facts = {"via": "http", "operation": operation.name}
-            self._note(AuditType.AUTHENTICATION_FAILED, facts, Outcome.FAILURE)
+            # Whoever it was, it was not whoever started the server.
+            with acting_as(NOBODY.name):
+                self._note(AuditType.AUTHENTICATION_FAILED, facts, Outcome.FAILURE)
 
     def _note(self, type: AuditType, facts: Mapping[str, str], outcome: Outcome) -> None:
         try:

@@ -71,6 +71,8 @@ def parse_bind(text: str) -> tuple[str, int]:
     Raises:
         ConfigError: it is none.
     """
+    if text.isdecimal():
+        text = f":{text}"
     # An IPv6 address has colons of its own; with a port it stands in brackets.
     is_bare = text.endswith("]") or (text.count(":") > 1 and not text.startswith("["))
     host, _, port = (text, "", "") if is_bare or ":" not in text else text.rpartition(":")

@@ -109,22 +109,13 @@ def test_a_run_whose_process_died_has_crashed() -> None:
     assert row is not None and row.status is RunState.CRASHED and "had it and is gone" in row.reason
 
 
-def test_a_workflow_that_nobody_ever_had_and_nobody_missed_for_a_day_is_idle() -> None:
-    clock = FixedClock(datetime(2026, 1, 1, tzinfo=UTC))
-    service, _, book = opened(clock=clock)
-    service.create_checkpoint("W", {})
-    clock.advance(timedelta(days=1))
-    row = book.row("W")
-    assert row is not None and row.status is RunState.IDLE and "quiet for" in row.reason
-
-
-def test_a_workflow_that_nobody_has_and_that_was_quiet_for_long_has_crashed() -> None:
+def test_a_workflow_that_nobody_ever_had_and_that_was_quiet_for_long_is_idle_and_says_so() -> None:
     clock = FixedClock(datetime(2026, 1, 1, tzinfo=UTC))
     service, kit, book = opened(clock=clock)
     service.create_checkpoint("W", {})
     clock.advance(timedelta(seconds=kit.recovery.stale_seconds))
     row = book.row("W")
-    assert row is not None and row.status is RunState.CRASHED and "quiet for 300 seconds" in row.reason
+    assert row is not None and row.status is RunState.IDLE and "quiet for 300 seconds" in row.reason
     assert [one.workflow_id for one in service.incomplete_workflows()] == ["W"]
 
 

@@ -76,7 +76,7 @@ class Overview:
 _OF_STATE = {
     RunState.CRASHED: (NeedKind.CRASHED, NeedAction.RECOVER, "recover"),
     RunState.FAILED: (NeedKind.FAILED, NeedAction.RESUME, "resume"),
-    RunState.WAITING: (NeedKind.WAITING, NeedAction.APPROVE, "approve"),
+    RunState.WAITING: (NeedKind.WAITING, NeedAction.APPROVE, "approve --list"),
 }
 
 

@@ -23,8 +23,6 @@ from holdfast.domain.time import parse_timestamp, timestamp_text
 
 #: After so long everything that a prune announced is gone.
 _PRUNE_SECONDS = 60.0
-#: A workflow that nobody ever had and that was quiet for so long is not missed by anybody.
-_FORGOTTEN_SECONDS = 24 * 3600.0
 #: What took long to look at counts for as long again, and for this long at most.
 _REUSE_SECONDS_MAX = 2.0
 _LONG_SECONDS = 0.05
@@ -241,11 +239,9 @@ def _left(
     if lease is not None:
         return RunState.CRASHED, gone_text(lease.owner)
     quiet_seconds = (now - parse_timestamp(facts.last_at)).total_seconds()
-    if quiet_seconds >= max(patience_seconds, _FORGOTTEN_SECONDS):
-        # Nobody ever had it, and nobody missed it: most likely it is done, and nobody said so.
-        return RunState.IDLE, quiet_text(facts.newest.status, quiet_seconds)
     if quiet_seconds >= patience_seconds:
-        return RunState.CRASHED, quiet_text(facts.newest.status, quiet_seconds)
+        # Nobody ever had it for itself: it may have crashed, or be done without having said so.
+        return RunState.IDLE, quiet_text(facts.newest.status, quiet_seconds)
     return RunState.IDLE, "nobody has it"
 
 

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useRef, useState } from "./vendor/preact.js";
 import { follow, send, whyNot } from "./api.js";
-import { Button, Command, Dialog, Field, Icon, Problem, Progress, Status } from "./parts.js";
+import { Button, Command, Dialog, Field, Icon, Problem, Progress, Status, quoted } from "./parts.js";
 
 const REASON_CHARS = 500;
 const PLAN_WAIT_MS = 200;
@@ -112,8 +112,4 @@ export function Allow({ checked, onChange, children }) {
     onChange(event.currentTarget.checked)} /><span>${children}</span></label>`;
 }
 
-/** Quote a word for a shell. */
-export function quoted(text) {
-  const word = String(text);
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`;
-}
+export { quoted };

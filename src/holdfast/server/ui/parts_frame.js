@@ -1,10 +1,10 @@
 // Pages, cards, what they say where there is nothing, and what can be pressed or copied.
 
 import { html, useEffect, useId, useRef, useState } from "./vendor/preact.js";
-import { whyNot } from "./api.js";
+import { session, whyNot } from "./api.js";
 import { Icon } from "./parts_status.js";
 import { Term } from "./parts_terms.js";
-import { countText, short } from "./parts_words.js";
+import { countText, quoted, short } from "./parts_words.js";
 import { go } from "./router.js";
 
 async function copy(text) {
@@ -34,11 +34,19 @@ export function Copy({ text, label = "Copy" }) {
     onClick=${press}><${Icon} name=${isDone ? "check" : "copy"} /></button>`;
 }
 
+/** Say which store a command is about, where its address says all that is needed. */
+function withStore(text) {
+  const store = session.value?.store ?? "";
+  const isNamed = /^(file|sqlite):/.test(store) && text.startsWith("holdfast ") && !text.includes("--store");
+  return isNamed ? `${text} --store ${quoted(store)}` : text;
+}
+
 export function Command({ text, label = "The same on the command line" }) {
   if (!text) return null;
+  const whole = withStore(text);
   return html`<div class="command"><span class="sr">${label}: </span><code tabindex="0"
-    title=${label}>${text}</code>
-    <${Copy} text=${text} label="Copy the command" /></div>`;
+    title=${whole}>${text}</code>
+    <${Copy} text=${whole} label="Copy the command" /></div>`;
 }
 
 export function Id({ value, href, isShort }) {

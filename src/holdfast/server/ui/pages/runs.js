@@ -11,7 +11,7 @@ const TYPING_MS = 250;
 
 const COLUMNS = [
   { key: "workflow_id", label: "Run", render: (run) =>
-    html`<a href=${to.run(run.workflow_id)} title=${run.workflow_id}>${short(run.workflow_id, 56)}</a>` },
+    html`<a class="name" href=${to.run(run.workflow_id)} title=${run.workflow_id}>${short(run.workflow_id, 40)}</a>` },
   { key: "status", label: "Status", render: (run) =>
     html`<${Status} value=${run.status} title=${run.reason || null} />` },
   { key: "last_activity", label: "Last activity", render: (run) =>
