@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -184,3 +185,15 @@ def environment(folder: Path) -> dict[str, str]:
 def open_gate(folder: Path, text: str = "worked") -> None:
     """Let the agent go on that reads from the pipe; returns once it has opened it."""
     (folder / "gate").write_text(text)
+
+
+@contextmanager
+def heeded(number: signal.Signals) -> Iterator[None]:
+    """Let a process that is started meanwhile begin with the default action of a signal."""
+    # What is ignored is inherited: a shell that runs us in the background may have SIGINT ignored. A function
+    # is not inherited, and so the default is.
+    before = signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)

@@ -17,7 +17,7 @@ from holdfast.cli.events import row_line
 from holdfast.cli.exits import Exit
 from tests.cli.conftest import Result, Run
 from tests.cli.encrypted import encrypted_store
-from tests.cli.running import environment
+from tests.cli.running import environment, heeded
 
 
 def lines(result: Result) -> list[dict[str, Any]]:
@@ -118,13 +118,16 @@ def test_what_is_added_is_followed_until_interrupted(run: Run, store: Path, tmp_
             "4",
             "--follow",
         ]
-        with subprocess.Popen(
-            [*words, *more],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment(tmp_path),
-        ) as process:
+        with (
+            heeded(signal.SIGINT),
+            subprocess.Popen(
+                [*words, *more],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=environment(tmp_path),
+            ) as process,
+        ):
             try:
                 assert process.stdout is not None
                 known = [process.stdout.readline() for _ in range(1 if more else 2)]

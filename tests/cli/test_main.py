@@ -9,8 +9,6 @@ import socket
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ from holdfast.cli.exits import Exit
 from holdfast.domain.errors import StoreDamageWarning, StoreLockedError
 from tests.canaries import TOKENS
 from tests.cli.conftest import Run
+from tests.cli.running import heeded
 
 
 def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
@@ -39,18 +38,6 @@ def start(*args: str, cwd: Path, **settings: Any) -> subprocess.Popen[bytes]:
         [sys.executable, "-m", "holdfast", *args], cwd=cwd, **settings
     )
     return process
-
-
-@contextmanager
-def heeded(number: signal.Signals) -> Iterator[None]:
-    """Let a process that is started meanwhile begin with the default action of a signal."""
-    # What is ignored is inherited: a shell that runs us in the background may have SIGINT ignored. A function
-    # is not inherited, and so the default is.
-    before = signal.signal(number, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(number, before)
 
 
 def test_a_typing_error_in_a_command_gets_a_suggestion(run: Run):

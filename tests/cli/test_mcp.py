@@ -10,8 +10,7 @@ import pytest
 
 import holdfast
 from tests.cli.conftest import Run
-from tests.cli.running import environment
-from tests.cli.test_main import heeded
+from tests.cli.running import environment, heeded
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ import pytest
 
 from holdfast.cli.exits import Exit
 from tests.cli.conftest import Run, entries
-from tests.cli.running import called, open_gate, running, write_program
-from tests.cli.test_main import heeded
+from tests.cli.running import called, heeded, open_gate, running, write_program
 
 
 def test_a_workflow_is_run_and_its_end_is_told(run: Run, tmp_path: Path) -> None:

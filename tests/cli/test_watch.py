@@ -20,7 +20,7 @@ import holdfast
 from holdfast.cli.exits import Exit
 from holdfast.domain.checkpoint import CheckpointType
 from tests.cli.conftest import Run
-from tests.cli.running import environment
+from tests.cli.running import environment, heeded
 
 
 @contextmanager
@@ -29,7 +29,10 @@ def watching(
 ) -> Iterator[subprocess.Popen[str]]:
     words = [sys.executable, "-m", "holdfast", "watch", *map(str, args), "--interval", "0.05"]
     env = {**environment(folder), **variables}
-    with subprocess.Popen(words, text=True, stdout=stdout, stderr=subprocess.PIPE, env=env) as process:
+    with (
+        heeded(signal.SIGINT),
+        subprocess.Popen(words, text=True, stdout=stdout, stderr=subprocess.PIPE, env=env) as process,
+    ):
         try:
             yield process
         finally:

@@ -42,7 +42,8 @@ class JsonLines(logging.Formatter):
         }
         if (request_id := correlation()) is not None:
             line["request_id"] = request_id
-        line |= {_NAMED.get(name, name): getattr(own, name) for name in extra}
+        # What other packages put into records for themselves begins with an underscore.
+        line |= {_NAMED.get(name, name): getattr(own, name) for name in extra if not name.startswith("_")}
         if own.exc_text:
             line["error"] = own.exc_text
         return json.dumps(line, ensure_ascii=False, default=repr, skipkeys=True)
