@@ -42,7 +42,7 @@ def test_an_overview_counts_and_tells_what_needs_somebody() -> None:
     assert [(need.kind, need.workflow_id, need.action, need.command) for need in seen.needs] == [
         (NeedKind.FAILED, "plain", NeedAction.RECOVER, "holdfast recover plain"),
         (NeedKind.FAILED, "failed", NeedAction.RESUME, "holdfast resume failed"),
-        (NeedKind.WAITING, "my run", NeedAction.APPROVE, "holdfast approve 'my run'"),
+        (NeedKind.WAITING, "my run", NeedAction.APPROVE, "holdfast approve --list 'my run'"),
     ]
     assert [row.workflow_id for row in seen.live] == ["live"]
     assert (seen.store, seen.is_read_only) == ("memory:", False)
