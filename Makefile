@@ -15,7 +15,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := test
-.PHONY: test test-frameworks setup-browser lint counted uncounted format demo bench campaign power-cut clean
+.PHONY: test test-browser test-frameworks setup-browser lint counted uncounted format demo bench campaign power-cut clean
 
 # Installs the package with extras into an environment.
 define install
@@ -40,6 +40,11 @@ $(READY): pyproject.toml
 setup-browser:
 	@command -v chromium chromium-browser google-chrome >/dev/null \
 	  || { $(AS_ROOT) apt-get update -qq && $(AS_ROOT) apt-get install -y -qq --no-install-recommends chromium >/dev/null; }
+
+# The whole room of the browser: every page, dialog and key, axe in both themes, what 10,000 checkpoints take.
+BROWSER_SECONDS ?= 900
+test-browser: $(READY) setup-browser
+	timeout $(BROWSER_SECONDS) $(BIN)/python -m pytest -q tests/browser --numprocesses=2 --dist=loadfile
 
 # Lint is done by one core; the other begins with the tests meanwhile.
 test: $(READY) setup-browser  ## Everything a change must pass: lint, types, walls, tests, coverage, no unlisted skips.

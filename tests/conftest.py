@@ -35,6 +35,8 @@ WHOLE = (
         for name in ("go_verifier", "independent_verifier", "secrecy", "stores_before")
     ),
 )
+#: Of the tests in a real browser, those of each day; `make test-browser` runs all of them.
+BROWSER_DAILY = tuple(f"tests/browser/test_{name}.py" for name in ("audit", "hostile", "pages"))
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 2 * 1024**3
 ALLOWED_SKIPS = Path(__file__).with_name("allowed_skips.txt")
@@ -111,7 +113,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     part = config.getoption("--part")
     if part is None or collection_path.suffix != ".py":
         return None
-    is_whole = str(collection_path.relative_to(config.rootpath)).startswith(WHOLE)
+    place = str(collection_path.relative_to(config.rootpath))
+    if place.startswith("tests/browser/test_") and place not in BROWSER_DAILY:
+        return True
+    is_whole = place.startswith(WHOLE)
     if part == "counted":
         return is_whole or None
     if is_whole:
