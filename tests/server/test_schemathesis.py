@@ -17,6 +17,7 @@ import pytest
 
 from holdfast.server.settings import Settings
 from holdfast.server.table import OPERATIONS
+from tests.browser.browsing import aside
 from tests.browser.stores import hostile, small
 from tests.server.served import running
 
@@ -43,7 +44,7 @@ FAST = Settings(rate=1e9, failure_rate=1e9)
 @pytest.mark.parametrize("kind", ["file", pytest.param("sqlite", marks=pytest.mark.campaign)])
 def test_every_operation_answers_as_described_whatever_is_asked(tmp_path: Path, kind: str, campaign: bool):
     url = f"{kind}:{tmp_path}/store"
-    small(url, tmp_path / "keys")
+    aside(small, url, tmp_path / "keys")
     hostile(url)
     (tmp_path / "schemathesis.toml").write_text(CONFIG)
     with running(url, FAST, signing_key=str(tmp_path / "keys")) as served:
