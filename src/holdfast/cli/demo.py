@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -78,9 +79,17 @@ def command(call: Call) -> None:
 
 def _tell_where(output: Output, workflow_id: str, store: str) -> None:
     """Say how to look at what is left."""
+    program, place = quote(_program()), safe(quote(store))
     output.line(output.bold("\nLook around:\n"))
-    output.line(f"  {'the dashboard':<18}holdfast serve --store {safe(quote(store))}")
-    output.line(f"  {'a listing':<18}holdfast list {workflow_id} --store {safe(quote(store))}")
+    output.line(f"  {'the dashboard':<18}{program} serve --store {place}")
+    output.line(f"  {'a listing':<18}{program} list {workflow_id} --store {place}")
+
+
+def _program() -> str:
+    """Name this program as it can be called from here: in a checkout it is on nobody's path."""
+    called = sys.argv[0]
+    is_ours = os.path.basename(called) == "holdfast"
+    return called if is_ours and shutil.which("holdfast") is None else "holdfast"
 
 
 @contextmanager
