@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.adapters.crypto.keystore import KeyFolder
 from holdfast.adapters.formats import for_mode
@@ -20,7 +20,6 @@ from holdfast.adapters.redactors import passing_redactor, redactor_maker
 from holdfast.adapters.system import RandomIds, SystemClock, login_name, space_of
 from holdfast.adapters.telemetry.choosing import observer_for, tracing_for
 from holdfast.application.app import App
-from holdfast.application.async_opening import AsyncOpening
 from holdfast.application.kit import Kit
 from holdfast.application.redaction.log_redaction import RedactingFilter
 from holdfast.application.redaction.redacting import LOGS, HidingPeople, StoreRedactor
@@ -34,6 +33,9 @@ from holdfast.domain.ids import check_id
 from holdfast.domain.note import Verify
 from holdfast.domain.plain import TypeRegistry
 from holdfast.ports import Cipher, Clock, IdSource, KeySource, Store
+
+if TYPE_CHECKING:
+    from holdfast.application.async_opening import AsyncOpening
 
 #: A scheme has two letters at least: `C:\\...` is a path.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(.*)", re.DOTALL)
@@ -381,6 +383,8 @@ def open_async(
     **settings: Any,
 ) -> AsyncOpening:
     """Open a store for coroutines: `async with open_async(url) as service`. Arguments as for `open`."""
+    # An event loop takes as long to import as a store to open, and most never need one.
+    from holdfast.application.async_opening import AsyncOpening
 
     def build() -> Kit:
         chosen = _configured(url, config, settings)

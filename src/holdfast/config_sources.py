@@ -231,7 +231,7 @@ def _from_file(kinds: Mapping[str, str], path: str | os.PathLike[str] | None, pr
             _check_profile(profile, {}, str(place))
             return []
         raise ConfigError("there is no such configuration file", place=str(place)) from None
-    except (OSError, ValueError) as fault:
+    except (OSError, ValueError, RecursionError) as fault:
         raise ConfigError(f"the configuration file cannot be read ({fault})", place=str(place)) from fault
     file = ConfigFile(str(place), text)
     profiles = _profiles(kinds, written.pop(_PROFILES, {}), file)

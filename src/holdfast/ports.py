@@ -75,12 +75,19 @@ class Encoded(Protocol):
         """The payload."""
 
     @property
-    def raw_bytes(self) -> int:
-        """Its size before compression."""
+    def raw(self) -> bytes:
+        """What it was before compression."""
 
 
 class Formats(Protocol):
     """Every way a payload can look on disk: writes one of them, reads all."""
+
+    @property
+    def encoding(self) -> str:
+        """What payloads are written as: json, msgpack or cbor."""
+
+    def compressed(self, parts: Sequence[bytes]) -> tuple[str, bytes] | None:
+        """Compress encoded bytes as configured; answer with what, or None if they stay as they are."""
 
     def encode(self, plain: Any) -> Encoded:
         """Encode a plain tree as configured, compressed above the threshold. Deterministic."""

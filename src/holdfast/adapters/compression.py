@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import zlib
+from collections.abc import Iterable
+from io import BytesIO
 from typing import Any, NoReturn
 
 from holdfast.domain.errors import CheckpointCorruptError, ConfigError
@@ -15,32 +17,37 @@ else:
 
 NAMES = ("none", "zstd", "gzip")
 
-#: Levels that cost about as much as writing the bytes saved.
-DEFAULT_LEVELS = {"none": 0, "zstd": 6, "gzip": 6}
-#: What a file name ends with.
-SUFFIXES = {"none": "", "zstd": ".zst", "gzip": ".gz"}
+#: Levels that cost about as much as writing the bytes saved: a commit waits for them.
+DEFAULT_LEVELS = {"none": 0, "zstd": 2, "gzip": 6}
 
 _GZIP_WINDOW = 31
 
 
-def compress(name: str, data: bytes, level: int | None = None) -> bytes:
-    """Compress bytes; the same bytes give the same result.
+def compress(name: str, parts: Iterable[bytes], level: int | None = None) -> bytes:
+    """Compress bytes that are given in parts; the same parts give the same result.
 
     Args:
         name: none, zstd or gzip.
-        data: what to compress.
+        parts: what to compress.
         level: the algorithm's own level; None for a sensible one.
     """
     _require_known(name)
-    level = DEFAULT_LEVELS[name] if level is None else level
-    if name == "zstd":
-        parameter = zstd.CompressionParameter
-        options: dict[int, int] = {parameter.compression_level: level, parameter.checksum_flag: 1}
-        return bytes(zstd.compress(data, options=options))
+    if name == "none":
+        return b"".join(parts)
+    stream = _compressor(name, DEFAULT_LEVELS[name] if level is None else level)
+    pressed = BytesIO()
+    for part in parts:
+        pressed.write(stream.compress(part))
+    pressed.write(stream.flush())
+    return pressed.getvalue()
+
+
+def _compressor(name: str, level: int) -> Any:
     if name == "gzip":
-        stream = zlib.compressobj(level, zlib.DEFLATED, _GZIP_WINDOW)
-        return stream.compress(data) + stream.flush()
-    return data
+        return zlib.compressobj(level, zlib.DEFLATED, _GZIP_WINDOW)
+    parameter = zstd.CompressionParameter
+    options: dict[int, int] = {parameter.compression_level: level, parameter.checksum_flag: 1}
+    return zstd.ZstdCompressor(options=options)
 
 
 def decompress(name: str, data: bytes, raw_bytes: int, limit_bytes: int) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from holdfast.adapters import compression as compressors
@@ -18,17 +19,12 @@ _ENCODING_OF_MODE = {"default": "json", "performance": "msgpack", "compliance": 
 
 @value
 class Encoded:
-    """A payload as stored: what it was encoded and compressed with, and its size before compression."""
+    """A payload as stored, what it was encoded and compressed with, and what it was before compression."""
 
     encoding: str
     compression: str
     data: bytes
-    raw_bytes: int
-
-    @property
-    def suffix(self) -> str:
-        """What the name of a file with this payload ends with, without a leading dot."""
-        return self.encoding + compressors.SUFFIXES[self.compression]
+    raw: bytes
 
 
 #: What saves less stays as it is: every restore would pay for it, and nobody could read it with `cat`.
@@ -63,7 +59,7 @@ class Formats:
                 f"compression {compression!r} is unknown", hint=f"Use one of {', '.join(compressors.NAMES)}."
             )
         self._codecs: dict[str, Codec] = {encoding: codec(encoding)}
-        self._encoding = encoding
+        self.encoding = encoding
         self._compression = compression
         self._threshold_bytes = threshold_bytes
         self._level = level
@@ -71,12 +67,17 @@ class Formats:
 
     def encode(self, plain: Any) -> Encoded:
         """Encode a plain tree, and compress it if it is large and that pays."""
-        raw = self._codecs[self._encoding].encode(plain)
-        if self._compression != "none" and len(raw) >= self._threshold_bytes:
-            data = compressors.compress(self._compression, raw, self._level)
-            if len(data) <= len(raw) * WORTHWHILE_RATIO:
-                return Encoded(self._encoding, self._compression, data, len(raw))
-        return Encoded(self._encoding, "none", raw, len(raw))
+        raw = self._codecs[self.encoding].encode(plain)
+        compression, data = self.compressed([raw]) or ("none", raw)
+        return Encoded(self.encoding, compression, data, raw)
+
+    def compressed(self, parts: Sequence[bytes]) -> tuple[str, bytes] | None:
+        """Compress encoded bytes if they are large and that pays; None if not."""
+        raw_bytes = sum(map(len, parts))
+        if self._compression == "none" or raw_bytes < self._threshold_bytes:
+            return None
+        data = compressors.compress(self._compression, parts, self._level)
+        return (self._compression, data) if len(data) <= raw_bytes * WORTHWHILE_RATIO else None
 
     def decode(self, encoding: str, compression: str, data: bytes, raw_bytes: int) -> Any:
         """Decode a payload to a plain tree.

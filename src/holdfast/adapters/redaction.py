@@ -47,7 +47,7 @@ def read_rules(path: str) -> Rules:
     """
     try:
         given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as fault:
+    except (OSError, ValueError, RecursionError) as fault:
         raise ConfigError(f"the patterns for redaction cannot be read ({fault})", place=path) from fault
     patterns = given.pop("patterns", {})
     lists = {name: given.pop(name, []) for name in _LISTS}

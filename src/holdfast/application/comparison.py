@@ -22,6 +22,8 @@ _EXACT = frozenset({str, int, bool, bytes, type(None)})
 _COMPARED_LEVELS = 64
 #: Operations that say what changed may weigh so much more than the whole value.
 _READABLE_BYTES = 64
+#: Of a long run of changed items so many tell whether to compare them one by one.
+_SAMPLE_ITEMS = 16
 #: Packed bytes of an operation without path and values, at most.
 _SET_BYTES, _SPLICE_BYTES, _APPEND_BYTES, _DELETE_BYTES = 22, 49, 24, 20
 
@@ -252,13 +254,20 @@ class _Comparison:
         come, items = now[splice.start : splice.stop], plain[splice.start : splice.stop]
         whole = self._plain_splice(at, len(gone), come, items, path)
         both = min(len(gone), len(come))
-        if not both:
+        if not both or not self._is_worth_pairing(gone, come, both, (*path, at)):
             return whole
         parts = [self.nodes(gone[index], come[index], (*path, at + index)) for index in range(both)]
         if len(gone) != len(come):
             parts.append(self._plain_splice(at + both, len(gone) - both, come[both:], items[both:], path))
         paired = _total(parts)
         return paired if paired.weight < whole.weight else whole
+
+    def _is_worth_pairing(self, gone: list[bytes], come: list[bytes], both: int, path: Path) -> bool:
+        """Tell by a few items all over a long run whether any has something of the one before."""
+        if both <= 4 * _SAMPLE_ITEMS:
+            return True
+        places = range(0, both, both // _SAMPLE_ITEMS)
+        return any(self.nodes(gone[at], come[at], path).weight < len(come[at]) for at in places)
 
     def _plain_splice(self, at: int, remove: int, come: list[bytes], plain: list[Any], path: Path) -> _Change:
         weight = _SPLICE_BYTES + _path_bytes(path) + sum(map(len, come))

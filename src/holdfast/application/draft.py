@@ -123,14 +123,9 @@ class Drafting:
         return self._draft(self._commit(record, keyframe, blobs), self._sequence, self._size, 0)
 
     def _body(self, ops: Sequence[Operation]) -> tuple[Body, dict[str, bytes]]:
-        """Encode operations, large values lifted; those that are small as a whole hold none."""
-        threshold_bytes = self._kit.blob_threshold_bytes
-        body = change_body(ops, self._kit.formats, self._seal)
-        if body.raw_bytes <= threshold_bytes:
-            return body, body.blobs
-        lifted, blobs = lift_ops(ops, threshold_bytes, self._seal)
-        if blobs:
-            body = change_body(lifted, self._kit.formats, self._seal)
+        """Encode operations, large values lifted."""
+        lifted, blobs = lift_ops(ops, self._kit.blob_threshold_bytes, self._seal)
+        body = change_body(lifted, self._kit.formats, self._seal)
         return body, {**blobs, **body.blobs}
 
     def _record(self, body: Body, base_sequence: int, blobs: Iterable[str]) -> tuple[bytes, str]:

@@ -22,6 +22,7 @@ from holdfast.application.faults.space import SpaceWatch
 from holdfast.application.fork_gate import GATE
 from holdfast.application.holding import Holds
 from holdfast.application.housekeeping import Housekeeper
+from holdfast.application.keyframes import Caption
 from holdfast.application.kit import Kit
 from holdfast.application.observing import CHECKPOINT, VERIFY, CommitWatch, found_invalid, spanned
 from holdfast.application.privacy.erasing import Eraser
@@ -61,6 +62,9 @@ from holdfast.domain.state import WorkflowState, as_state
 from holdfast.domain.telemetry import FoundBy
 
 _LOG = logging.getLogger("holdfast")
+#: From so many checkpoints on, retention waits until a workflow has grown by one in so many.
+_LONG_WORKFLOW = 1_000
+_RETAINED_SHARE = 16
 
 
 class Engine:
@@ -89,6 +93,8 @@ class Engine:
         self.space = SpaceWatch(kit, self.trail)
         #: Whether a head is due, where no thread signs it.
         self._head_due = False
+        #: Where long workflows are looked at again by retention.
+        self._retained: dict[str, int] = {}
         self.housekeeper = Housekeeper(kit, self.queue, self._retain)
         self.writer = self._writer(watch)
         self.safety = Safety(kit, self.queue, self.writer, self.trail, self.prune, self.listeners)
@@ -101,7 +107,15 @@ class Engine:
         self.holds = Holds(kit, self.trail, self.subjects)
         self.exporter = SubjectExporter(kit, self.trail, self.subjects, self.audit, self.keeper)
         self.eraser = Eraser(kit, self.trail, self.writer, self.holds, self.subjects, self.exporter)
-        self.resumption = (Resumption if watch is None else WatchedResumption)(
+        self.sessions = WorkingSessions(kit, self.trail, self.writer, self.reader, self.wait)
+        self.progress = ProgressFiles(kit, self.trail)
+        self.upgrades = Upgrading(kit, self.trail, self.writer, self.reader, self.wait)
+        self._begin_recovery(is_watched=watch is not None)
+
+    def _begin_recovery(self, *, is_watched: bool) -> None:
+        """Set up what brings workflows back; where somebody counts or traces, what tells of it."""
+        kit = self.kit
+        self.resumption = (WatchedResumption if is_watched else Resumption)(
             kit,
             self.trail,
             self.writer,
@@ -112,7 +126,7 @@ class Engine:
         )
         self.statuses = self.resumption.statuses
         self.partial_failures = PartialFailures(kit, self.writer, self.reader, self.statuses, self.wait)
-        self.recovery = (Recovery if watch is None else WatchedRecovery)(
+        self.recovery = (WatchedRecovery if is_watched else Recovery)(
             kit,
             self.trail,
             self.writer,
@@ -122,9 +136,6 @@ class Engine:
             self.wait,
             lambda *given: self.wait(self.writer.create(self.checkpoint_command(*given))),
         )
-        self.sessions = WorkingSessions(kit, self.trail, self.writer, self.reader, self.wait)
-        self.progress = ProgressFiles(kit, self.trail)
-        self.upgrades = Upgrading(kit, self.trail, self.writer, self.reader, self.wait)
 
     def _writer(self, watch: CommitWatch | None) -> Writer:
         """Make what prepares commits; where somebody counts or traces, one that tells of them."""
@@ -321,11 +332,17 @@ class Engine:
         except CheckpointError as problem:
             _LOG.warning("no head of the log was signed: %s", problem)
 
-    def _retain(self, workflow_id: str) -> None:
+    def _retain(self, caption: Caption) -> None:
         """Let retention run, after a new keyframe made it worth it."""
         self.space.look()
-        if self.kit.retention is not None and not self.holds.stands_against(workflow_id):
-            self.prune(workflow_id, self.kit.retention, asked_by="retention")
+        policy, workflow_id, sequence = self.kit.retention, caption.workflow_id, caption.sequence
+        if policy is None or sequence < self._retained.get(workflow_id, 0):
+            return
+        if not self.holds.stands_against(workflow_id):
+            self.prune(workflow_id, policy, asked_by="retention")
+        # It looks at all there is: of a long workflow not after each keyframe, or commits would pay for that.
+        if sequence >= _LONG_WORKFLOW:
+            self._retained[workflow_id] = sequence + sequence // _RETAINED_SHARE
 
 
 def _paths(append_only: Iterable[str], state: State) -> frozenset[str]:

@@ -35,7 +35,7 @@ class KeyframeJob:
 class Housekeeper:
     """Works through jobs one at a time, in a thread of its own or when asked."""
 
-    def __init__(self, kit: Kit, queue: CommitQueue, after_keyframe: Callable[[str], None]) -> None:
+    def __init__(self, kit: Kit, queue: CommitQueue, after_keyframe: Callable[[Caption], None]) -> None:
         self._kit = kit
         self._queue = queue
         self._after_keyframe = after_keyframe
@@ -109,7 +109,7 @@ class Housekeeper:
                 return job.ticket.intent is None
         try:
             write_keyframe(self._kit, job.caption, self._tree(job))
-            self._after_keyframe(job.caption.workflow_id)
+            self._after_keyframe(job.caption)
         except StoreClosedError:
             return True
         except CheckpointError as problem:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from holdfast.application.records import sha256_of
 from holdfast.application.secrecy.sealing import Sealer, Vault, keyless, plaintext
@@ -12,11 +12,18 @@ from holdfast.domain import envelope, plainjson
 from holdfast.domain.checkpoint import SCHEMA_VERSION
 from holdfast.domain.errors import CheckpointCorruptError
 from holdfast.domain.lift import lift
-from holdfast.domain.placeholders import is_redacted, may_hold
+from holdfast.domain.placeholders import is_redacted as holds_placeholder
+from holdfast.domain.placeholders import may_hold
 from holdfast.domain.plain import read_blob
 from holdfast.domain.record import Keyframe, KeyframeEntry
 from holdfast.domain.tree import TAG, has_tags
 from holdfast.ports import Formats
+
+#: From here on a state is written a part at a time.
+_LARGE_BYTES = 1024 * 1024
+_DRAINED_LEVELS = 3
+_DRAINED_ITEMS = 256
+Write = Callable[[bytes], object]
 
 _ENDINGS = {"none": "", "zstd": ".zst", "gzip": ".gz"}
 
@@ -65,28 +72,57 @@ def build_keyframe(
     formats: Formats,
     sealer: Sealer | None = None,
 ) -> Keyframe:
-    """Write the keyframe of a plain tree whose large values are blob references already."""
+    """Write the keyframe of a plain tree whose large values are blob references already.
+
+    The tree is taken apart on the way, so that a large one is not in memory twice.
+    """
     named = tuple(sorted(blobs))
-    encoded = formats.encode(tree)
-    about: dict[str, Any] = {"compression": encoded.compression, "encoding": encoded.encoding}
-    suffix = encoded.encoding + _ENDINGS[encoded.compression]
-    if suffix == "json" and sealer is None:
-        data = _readable(caption, named, tree)
+    # Bytes and odd numbers are tags only in JSON, and are native when they come back.
+    is_tagged = has_tags(tree)
+    if formats.encoding == "json":
+        payload = _json_payload(caption, named, tree, formats, is_sealed=sealer is not None)
+        if isinstance(payload, bytes):
+            return _keyframe(caption, payload, "json", named)
     else:
-        about["raw_bytes"] = encoded.raw_bytes
-        # Bytes and odd numbers are tags only in JSON, and are native when they come back.
-        about["tagged"] = has_tags(tree)
-        about["redacted"] = is_redacted(tree) or None
-        payload = encoded.data
-        if sealer is not None:
-            about["sealed"] = sealer.about
-            suffix += ".sealed"
-        line = plainjson.dumps(_wrapping(caption, named, about)) + b"\n"
-        if sealer is not None:
-            payload = sealer.keyframe(caption.sequence, payload, line)
-        data = line + payload
-    entry = KeyframeEntry(caption.sequence, sha256_of(data), len(data), suffix, named)
-    return Keyframe(entry, data)
+        is_redacted, encoded = holds_placeholder(tree), formats.encode(tree)
+        payload = _Payload(encoded.compression, encoded.data, len(encoded.raw), is_redacted)
+    about = {
+        "compression": payload.compression,
+        "encoding": formats.encoding,
+        "raw_bytes": payload.raw_bytes,
+        "tagged": is_tagged,
+        "redacted": payload.is_redacted or None,
+        "sealed": sealer.about if sealer else None,
+    }
+    line = plainjson.dumps(_wrapping(caption, named, about)) + b"\n"
+    suffix = formats.encoding + _ENDINGS[payload.compression] + (".sealed" if sealer else "")
+    data = payload.data if sealer is None else sealer.keyframe(caption.sequence, payload.data, line)
+    return _keyframe(caption, line + data, suffix, named)
+
+
+class _Payload(NamedTuple):
+    """An encoded state that does not lie open in its keyframe."""
+
+    compression: str
+    data: bytes
+    raw_bytes: int
+    is_redacted: bool
+
+
+def _json_payload(
+    caption: Caption, named: tuple[str, ...], tree: dict[str, Any], formats: Formats, *, is_sealed: bool
+) -> _Payload | bytes:
+    """Write a state as JSON; answers the whole keyframe where that may lie open as it is."""
+    parts, state = _parts(_readable(caption, named, tree), is_large=caption.size_bytes >= _LARGE_BYTES)
+    pressed = formats.compressed(parts[state])
+    if pressed is None and not is_sealed:
+        return b"".join(parts)
+    compression, data = pressed or ("none", b"".join(parts[state]))
+    return _Payload(compression, data, sum(map(len, parts[state])), any(map(may_hold, parts[state])))
+
+
+def _keyframe(caption: Caption, data: bytes, suffix: str, named: tuple[str, ...]) -> Keyframe:
+    return Keyframe(KeyframeEntry(caption.sequence, sha256_of(data), len(data), suffix, named), data)
 
 
 def lift_stored(
@@ -160,28 +196,80 @@ def _unsealed(
     return rest
 
 
-def _readable(caption: Caption, blobs: tuple[str, ...], tree: dict[str, Any]) -> bytes:
+def _readable(caption: Caption, blobs: tuple[str, ...], tree: dict[str, Any]) -> dict[str, Any]:
     wrapping = _wrapping(caption, blobs, {"compression": "none", "encoding": "json"})
     footer = wrapping.pop("footer")
-    return lay_out({**wrapping, "state": tree, "footer": footer})
+    return {**wrapping, "state": tree, "footer": footer}
 
 
 def lay_out(whole: Mapping[str, Any]) -> bytes:
-    """Write a keyframe as JSON: each field of the state, and each item of a list, on a line of its own."""
-    parts = []
+    """Write a keyframe as JSON: each field of the state, and each item of a list, on a line of its own.
+
+    The state is taken apart on the way.
+    """
+    return b"".join(_parts(whole, is_large=False)[0])
+
+
+def _parts(whole: Mapping[str, Any], *, is_large: bool) -> tuple[list[bytes], slice]:
+    """Write a keyframe in parts; answer them, and which of them are the state."""
+    parts, state = list[bytes](), slice(0)
+    mark = b"{\n"
     for name, value in whole.items():
-        text = plainjson.dumps(value)
+        parts.append(mark + plainjson.dumps(name) + b": ")
+        start = len(parts)
         if name == "state":
-            fields = (plainjson.dumps(key) + b": " + _lines(field) for key, field in value.items())
-            text = b"{\n" + b",\n".join(fields) + b"\n}"
-        parts.append(plainjson.dumps(name) + b": " + text)
-    return b"{\n" + b",\n".join(parts) + b"\n}\n"
+            _write_state(value, parts.append, is_large=is_large)
+            state = slice(start, len(parts))
+        else:
+            parts.append(plainjson.dumps(value))
+        mark = b",\n"
+    parts.append(b"\n}\n")
+    return parts, state
 
 
-def _lines(value: Any) -> bytes:
-    if not isinstance(value, list) or not value:
-        return plainjson.dumps(value)
-    return b"[\n" + b",\n".join(map(plainjson.dumps, value)) + b"\n]"
+def _write_state(fields: dict[str, Any], write: Write, *, is_large: bool) -> None:
+    mark = b"{\n"
+    for key in list(fields):
+        write(mark + plainjson.dumps(key) + b": ")
+        field = fields.pop(key)
+        if isinstance(field, list) and field:
+            _write_lines(field, write)
+        elif is_large:
+            _drain(field, write, _DRAINED_LEVELS)
+        else:
+            write(plainjson.dumps(field))
+        mark = b",\n"
+    write(b"{\n\n}" if mark == b"{\n" else b"\n}")
+
+
+def _write_lines(items: list[Any], write: Write) -> None:
+    items.reverse()
+    mark = b"[\n"
+    while items:
+        write(mark + plainjson.dumps(items.pop()))
+        mark = b",\n"
+    write(b"\n]")
+
+
+def _drain(value: Any, write: Write, levels: int) -> None:
+    """Write a large value a part at a time, and let go of what is written."""
+    if levels and type(value) is dict and value:
+        mark = b"{"
+        for key in list(value):
+            write(mark + plainjson.dumps(key) + b":")
+            _drain(value.pop(key), write, levels - 1)
+            mark = b","
+        write(b"}")
+    elif levels and type(value) is list and len(value) > _DRAINED_ITEMS:
+        value.reverse()
+        mark = b"["
+        while value:
+            some = [value.pop() for _ in range(min(_DRAINED_ITEMS, len(value)))]
+            write(mark + plainjson.dumps(some)[1:-1])
+            mark = b","
+        write(b"]")
+    else:
+        write(plainjson.dumps(value))
 
 
 def _wrapping(caption: Caption, blobs: tuple[str, ...], about: dict[str, Any]) -> dict[str, Any]:

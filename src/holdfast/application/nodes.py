@@ -211,12 +211,21 @@ class NodeReader:
         data = self._pack(value)
         if data == base:
             return base
-        return self._split(data, level) if len(data) > SPLIT_BYTES else data
+        if not _is_splittable(data, level):
+            return data
+        # From the bytes: the caller's value is not read again. They are let go of before the parts are made.
+        plain, size_bytes = self._unpack(data), len(data)
+        del data
+        return self._split(plain, size_bytes, level, is_ours=True)
 
-    def plain_node(self, plain: Any, level: int) -> Node:
-        """Read a plain tree."""
+    def plain_node(self, plain: Any, level: int, *, is_ours: bool = False) -> Node:
+        """Read a plain tree. One that is ours is taken apart, so that it is not in memory twice."""
         data = self._pack_plain(plain)
-        return self._split(data, level) if len(data) > SPLIT_BYTES else data
+        if not _is_splittable(data, level):
+            return data
+        size_bytes = len(data)
+        del data
+        return self._split(plain if is_ours else plain.copy(), size_bytes, level, is_ours=is_ours)
 
     def _object(self, fields: dict[Any, Any], base: ObjectNode, promise: Promise, level: int) -> Node | None:
         """Read an object member by member; None if its keys need a tag."""
@@ -298,17 +307,26 @@ class NodeReader:
         chunks += [self._pack(tail[at : at + step]) for at in range(len(fill), len(tail), step)]
         return ListNode(chunks, base.count + len(tail), step, base)
 
-    def _split(self, data: bytes, level: int) -> Node:
-        """Split a large leaf into parts, from its bytes: the caller's value is not read again."""
-        kind = shape(data)
-        if level >= PART_LEVELS or kind not in ("dict", "list") or is_tagged(data):
-            return data
-        plain = self._unpack(data)
-        if kind == "dict":
-            return ObjectNode({key: self.plain_node(value, level + 1) for key, value in plain.items()})
-        step = max(1, min(CHUNK_ITEMS, CHUNK_BYTES * len(plain) // len(data)))
-        chunks = [self._pack_plain(plain[at : at + step]) for at in range(0, len(plain), step)]
-        return ListNode(chunks, len(plain), step)
+    def _split(self, plain: Any, size_bytes: int, level: int, *, is_ours: bool) -> Node:
+        """Split a large object or list into parts; it is taken apart on the way."""
+        if type(plain) is dict:
+            return ObjectNode(
+                {key: self.plain_node(plain.pop(key), level + 1, is_ours=is_ours) for key in list(plain)}
+            )
+        count = len(plain)
+        step = max(1, min(CHUNK_ITEMS, CHUNK_BYTES * count // size_bytes))
+        plain.reverse()
+        chunks = []
+        while plain:
+            chunks.append(self._pack_plain(plain[: -step - 1 : -1]))
+            del plain[-step:]
+        return ListNode(chunks, count, step)
+
+
+def _is_splittable(data: bytes, level: int) -> bool:
+    """Tell whether packed bytes are worth parts, and have any."""
+    is_large = len(data) > SPLIT_BYTES and level < PART_LEVELS
+    return is_large and shape(data) in ("dict", "list") and not is_tagged(data)
 
 
 def _key_bytes(key: str) -> int:

@@ -88,6 +88,10 @@ class Recording:
         head = self._engine.kit.store.head(workflow_id) if held is None else held.head
         return head.sequence, head.event_seq
 
+    def waits(self, workflow_id: str) -> bool:
+        """Tell whether something of a workflow waits for a store that can be written."""
+        return self._engine.writer.held_base(workflow_id) is not None
+
     def key_of(self, workflow_id: str) -> str:
         """Name the key that a workflow is sealed with, empty for none; one that is gone shows in a second."""
         vault = self._engine.kit.vault

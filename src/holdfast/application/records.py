@@ -15,7 +15,7 @@ from holdfast.domain.errors import CheckpointCorruptError, ChecksumMismatchError
 from holdfast.domain.lift import Seal
 from holdfast.domain.placeholders import is_redacted, may_hold
 from holdfast.domain.value import value
-from holdfast.ports import Formats
+from holdfast.ports import Encoded, Formats
 
 #: Encoded operations above this leave the record for a blob, so that records stay small.
 INLINE_BYTES_MAX = 1024 * 1024
@@ -44,8 +44,6 @@ class Body:
     """The encoded change of a record: a last field, and what follows the line or lies in a blob."""
 
     last_field: bytes
-    #: Size of the encoded change before compression.
-    raw_bytes: int = 0
     payload: bytes = b""
     blobs: dict[str, bytes] = field(default_factory=dict)
     #: The last field says nothing of the state, and is readable in an encrypted store too.
@@ -78,21 +76,26 @@ def change_body(ops: Sequence[Operation], formats: Formats, seal: Seal | None = 
     encoded = formats.encode(ops)
     is_json = encoded.encoding == "json" and encoded.compression == "none"
     if is_json and len(encoded.data) <= INLINE_BYTES_MAX:
-        return Body(_BEFORE_OPS + encoded.data, encoded.raw_bytes)
+        return Body(_BEFORE_OPS + encoded.data)
     about: dict[str, Any] = {
         "encoding": encoded.encoding,
         "compression": encoded.compression,
         "len": len(encoded.data),
-        "raw": encoded.raw_bytes,
+        "raw": len(encoded.raw),
     }
-    if is_redacted(ops):
+    if holds_placeholder(encoded, ops):
         about["redacted"] = True
     if len(encoded.data) <= INLINE_BYTES_MAX:
-        return Body(b',"payload":' + plainjson.dumps(about), encoded.raw_bytes, encoded.data + b"\n")
+        return Body(b',"payload":' + plainjson.dumps(about), encoded.data + b"\n")
     stored = encoded.data if seal is None else seal(encoded.data)
     sha256 = sha256_of(stored)
     last_field = b',"payload":' + plainjson.dumps({**about, "blob": sha256})
-    return Body(last_field, encoded.raw_bytes, blobs={sha256: stored})
+    return Body(last_field, blobs={sha256: stored})
+
+
+def holds_placeholder(encoded: Encoded, plain: Any) -> bool:
+    """Tell whether a payload may hold a placeholder: from its bytes where they tell, which is quicker."""
+    return may_hold(encoded.raw) if encoded.encoding == "json" else is_redacted(plain)
 
 
 def full_body(keyframe_sha256: str) -> Body:

@@ -63,18 +63,22 @@ def _module(module_name: str, folder: str, name: str) -> ModuleType:
         with redirect_stdout(sys.stderr):
             return importlib.import_module(module_name)
     except ModuleNotFoundError as missing:
-        if missing.name is not None and (module_name + ".").startswith(missing.name + "."):
-            raise ConfigError(
-                f"there is no module {missing.name}",
-                place=name,
-                hint=f"Looked in {folder} and in the Python path. {_EXAMPLE}",
-            ) from None
-        raise import_failed(module_name, name, missing) from missing
+        raise not_found(module_name, name, missing, folder, _EXAMPLE) from missing
     except (Exception, SystemExit) as problem:
         # A signal that is to end us is none of the module's doing.
         if isinstance(problem, SystemExit) and problem.code is Exit.TERMINATED:
             raise
         raise import_failed(module_name, name, problem) from problem
+
+
+def not_found(
+    module_name: str, name: str, missing: ModuleNotFoundError, folder: str, example: str
+) -> ConfigError:
+    """Say that the module that was named is not there, or that it needs one that is not."""
+    if missing.name is None or not (module_name + ".").startswith(missing.name + "."):
+        return import_failed(module_name, name, missing)
+    hint = f"Looked in {folder} and in the Python path. {example}"
+    return ConfigError(f"there is no module {missing.name}", place=name, hint=hint)
 
 
 def import_failed(module_name: str, name: str, problem: BaseException) -> ConfigError:

@@ -22,6 +22,11 @@ from holdfast.cli.group import Commands, holdfast
 if TYPE_CHECKING:
     from holdfast.ports import Store
 
+    _TextType = click.ParamType[str]
+else:
+    # Only from click 8.4 on can it be told what a type is of.
+    _TextType = click.ParamType
+
 #: So many are offered, found in so long.
 OFFERED_MAX = 200
 _SECONDS_MAX = 0.5
@@ -135,7 +140,7 @@ def _store_in(args: list[str]) -> str | None:
     return store
 
 
-class StoredName(click.ParamType[str]):
+class StoredName(_TextType):
     """A name that stands in a store."""
 
     name = "name"

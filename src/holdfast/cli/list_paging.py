@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -99,8 +99,20 @@ class _Order:
         return shown, total, write_cursor(self.listing, self.key(shown[-1])) if is_more else None
 
 
-def workflow_page(store: Store, wanted: Filters, sort: str, cursor: str | None, limit: int) -> Page:
-    """Answer a page of the workflows of a store, each with its newest checkpoint."""
+def workflow_page(
+    store: Store,
+    wanted: Filters,
+    sort: str,
+    cursor: str | None,
+    limit: int,
+    is_wanted: Callable[[str], bool] | None = None,
+) -> Page:
+    """Answer a page of the workflows of a store, each with its newest checkpoint.
+
+    Args:
+        is_wanted: tells by its name whether a workflow stands as is asked for, in place of the checkpoint's
+            status.
+    """
     from holdfast.application.resolve import living
 
     def key(row: Row) -> Key:
@@ -110,8 +122,10 @@ def workflow_page(store: Store, wanted: Filters, sort: str, cursor: str | None, 
         return (name if sort == "name" else entry.timestamp if entry else ""), name
 
     order = _Order(f"workflows {sort}", key, (int if sort == "size" else str, str), sort in _DESCENDING)
-    rows = ((name, next(living(store, name), None)) for name in store.workflows())
-    ordered = order.sorted(wanted.chosen(rows))
+    names = (name for name in store.workflows() if is_wanted is None or is_wanted(name))
+    rows = ((name, next(living(store, name), None)) for name in names)
+    chosen = wanted if is_wanted is None else replace(wanted, status=None)
+    ordered = order.sorted(chosen.chosen(rows))
     return Page(*order.page(ordered, cursor, limit), is_filtered=wanted != Filters())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,15 +14,19 @@ from holdfast.cli.opening import find_workflow, reading
 from holdfast.cli.output import Output, counted, size_text
 
 if TYPE_CHECKING:
+    from holdfast.application.insight.runs import RunBook, RunRow
     from holdfast.application.kit import Kit
     from holdfast.domain.record import Entry
 
 _DEFAULT_LIMIT = 100
+#: How runs stand, and checkpoints; a test compares them, so that no command has to load so much.
+_RUN_STATES = ("running", "waiting", "paused", "crashed", "failed", "completed", "idle", "empty")
+_CHECKPOINT_STATES = ("active", "completed", "failed", "recovering")
 
 
 @click.command("list", cls=StoreCommand)
 @click.argument("workflow", required=False)
-@click.option("--status", metavar="S", help="Only active, completed, failed or recovering ones.")
+@click.option("--status", metavar="S", help="Only those that stand so: crashed, waiting, completed.")
 @click.option("--agent", metavar="NAME", help="Only those of this agent.")
 @click.option("--label", metavar="TEXT", help="Only those with this label.")
 @click.option("--session", metavar="S", help="Only those of this session.")
@@ -50,13 +54,15 @@ def command(
 ) -> None:
     """List workflows, or the checkpoints of one.
 
-    A workflow is sought by what its newest checkpoint says.
+    A workflow is sought by how its run stands, and by what its newest
+    checkpoint says.
 
     \b
     Example:
       holdfast list WF-2026-001 --limit 20
     """
     wanted = Filters(**filters)
+    _check_status(wanted.status, is_run=workflow is None)
     with reading(call) as kit:
         if workflow is not None:
             find_workflow(kit, workflow)
@@ -65,22 +71,49 @@ def command(
                 raise click.UsageError("--tree goes with WORKFLOW, --limit and nothing else")
             _list_tree(call.output, kit, workflow, limit)
         elif workflow is None:
-            _list_workflows(call.output, kit, workflow_page(kit.store, wanted, sort, cursor, limit))
+            from holdfast.application.insight.runs import RunBook
+
+            book = RunBook(kit)
+            page = workflow_page(kit.store, wanted, sort, cursor, limit, _stands_so(book, wanted))
+            _list_workflows(call.output, kit, book, page)
         else:
             page = checkpoint_page(kit.store, workflow, wanted, sort, cursor, limit)
             _list_checkpoints(call.output, kit, workflow, page)
 
 
-def _list_workflows(output: Output, kit: Kit, page: Page) -> None:
-    found = [(name, entry, _count(kit, name)) for name, entry in page.rows]
+def _check_status(status: str | None, *, is_run: bool) -> None:
+    """Refuse what nothing could ever be like.
+
+    Raises:
+        UsageError: there is no such status.
+    """
+    known = [*(_RUN_STATES if is_run else ()), *_CHECKPOINT_STATES]
+    if status is not None and status not in known:
+        raise click.UsageError(f"--status is one of {', '.join(dict.fromkeys(known))}")
+
+
+def _stands_so(book: RunBook, wanted: Filters) -> Callable[[str], bool] | None:
+    """Answer what tells whether a run stands as is wanted; None where a checkpoint's status is meant."""
+
+    def stands_so(name: str) -> bool:
+        row = book.row(name)
+        return row is not None and row.status == wanted.status
+
+    return stands_so if wanted.status in _RUN_STATES else None
+
+
+def _list_workflows(output: Output, kit: Kit, book: RunBook, page: Page) -> None:
+    found = [(name, entry, book.row(name)) for name, entry in page.rows]
     if output.as_json:
         workflows = [
             {
                 "workflow_id": name,
-                "checkpoints": count,
+                "checkpoints": row.checkpoints if row else 0,
+                "status": row.status if row else "empty",
+                "reason": row.reason if row else "",
                 "latest": meta_fields(name, entry) if entry else None,
             }
-            for name, entry, count in found
+            for name, entry, row in found
         ]
         told = {"store": kit.store.url, "workflows": workflows, "total": page.total}
         output.data({**told, "next_cursor": page.next_cursor})
@@ -92,26 +125,21 @@ def _list_workflows(output: Output, kit: Kit, page: Page) -> None:
             else "The store is empty: no workflow has made a checkpoint yet."
         )
         return
-    rows = [_workflow_row(name, entry, count) for name, entry, count in found]
+    rows = [_workflow_row(name, entry, row) for name, entry, row in found]
     output.table(("WORKFLOW", "CHECKPOINTS", "NEWEST (UTC)", "TYPE", "STATUS", "STATE"), rows, right=" r   r")
     _tell_rest(output, page, "workflow")
 
 
-def _count(kit: Kit, workflow_id: str) -> int:
-    from holdfast.application.resolve import living
-
-    return sum(1 for _ in living(kit.store, workflow_id))
-
-
-def _workflow_row(name: str, entry: Entry | None, count: int) -> tuple[str, ...]:
+def _workflow_row(name: str, entry: Entry | None, row: RunRow | None) -> tuple[str, ...]:
+    status = row.status if row else "empty"
     if entry is None:
-        return (name, "0", "-", "-", "-", "-")
+        return (name, "0", "-", "-", status, "-")
     return (
         name,
-        f"{count:,}",
+        f"{row.checkpoints if row else 0:,}",
         time_text(entry.timestamp),
         entry.type,
-        entry.status,
+        status,
         size_text(entry.state_bytes),
     )
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from holdfast.cli.app_running import program_at_work
+from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.group import Call, did_you_mean
 from holdfast.cli.output import safe
 from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError, PermissionDeniedError
@@ -226,3 +228,17 @@ def store_above(path: str) -> str | None:
             return None
         folder = above
     return folder
+
+
+def at_its_store(call: Call, checkpoint: str) -> Call:
+    """Look for a file in the store it lies in, unless another one was named."""
+    from holdfast.domain.ids import parse_ref
+
+    path = parse_ref(checkpoint).path
+    if not path or call.store:
+        return call
+    above = store_above(path)
+    if above is None:
+        hint = "A checkpoint can be verified inside its store only; name that with --store."
+        raise Failure("store_not_found", Exit.NO_STORE, "the file is in no store", place=path, hint=hint)
+    return replace(call, store=above)

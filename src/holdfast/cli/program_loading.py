@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from holdfast.cli.app_loading import WORD, attribute, import_failed
+from holdfast.cli.app_loading import WORD, attribute, import_failed, not_found
 from holdfast.cli.exits import Exit
 from holdfast.domain.errors import CheckpointError, ConfigError
 
@@ -76,13 +76,7 @@ def _from_path(module_name: str, folder: str, name: str) -> ModuleType:
     try:
         return _imported(module_name, name)
     except ModuleNotFoundError as missing:
-        if missing.name is not None and (module_name + ".").startswith(missing.name + "."):
-            raise ConfigError(
-                f"there is no module {missing.name}",
-                place=name,
-                hint=f"Looked in {folder} and in the Python path. {_EXAMPLE}",
-            ) from None
-        raise import_failed(module_name, name, missing) from missing
+        raise not_found(module_name, name, missing, folder, _EXAMPLE) from missing
 
 
 def _from_file(path: Path, name: str) -> ModuleType:

@@ -40,6 +40,7 @@ _MODES = {"latest": "latest", "full": "full", "point-in-time": "point_in_time"}
 @click.option("--no-resume", is_flag=True, help="Recover the state only, also where an app is configured.")
 @click.option("--skip-validation", is_flag=True, help="Resume whatever status and retries say.")
 @click.option("--take-over", is_flag=True, help="End the lease of whoever has the workflow first.")
+@click.option("--allow-repeat-effects", is_flag=True, help="Also where effects may happen twice.")
 @click.option(
     "--checkpoint/--no-checkpoint",
     default=None,
@@ -75,6 +76,8 @@ def command(call: Call, workflow: str | None, plan_only: bool, change: Change, *
             plan = _with_handler(service.plan_recovery(*where), program, order.handler)
         _print_plan(call.output, plan, cost_of(call, plan), has_app=program is not None)
         return
+    if not order.allow_repeat_effects:
+        _refuse_repeats(call, where, order)
     with writing(
         call, app=program, on_no_valid=order.on_no_valid, reason=change.reason, workflow_id=workflow
     ) as service:
@@ -94,6 +97,7 @@ class _Order:
     no_resume: bool = False
     skip_validation: bool = False
     take_over: bool = False
+    allow_repeat_effects: bool = False
     checkpoint: bool | None = None
     fresh: bool = False
 
@@ -118,6 +122,27 @@ def _recovered(
     return service.resume_workflow(
         *where, override_handler=order.handler, reason=reason, skip_validation=order.skip_validation
     )
+
+
+def _refuse_repeats(call: Call, where: tuple[str, str, int | None], order: _Order) -> None:
+    """Refuse what --plan warns of.
+
+    Raises:
+        Failure: effects may happen twice.
+    """
+    with looking(call, on_no_valid=order.on_no_valid) as service:
+        plan = service.plan_recovery(*where)
+    at_risk = cost_of(call, plan).effects_at_risk
+    if at_risk:
+        named = ", ".join(f"{one.name} of {one.step_id}" for one in at_risk[:5])
+        raise Failure(
+            "effects_at_risk",
+            Exit.REFUSED,
+            f"effects may happen twice: {named}",
+            place=where[0],
+            hint="Look at the other side for their keys (--plan --json tells them), and give"
+            " --allow-repeat-effects.",
+        )
 
 
 def _end_lease(service: CheckpointService, workflow: str) -> None:

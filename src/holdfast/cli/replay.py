@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from holdfast.application.travel.replaying import ReplayedStep, ReplayReport
 
 _VALUE_WIDTH = 48
+#: In full: fewer digits could be a sequence.
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 @click.command("replay", cls=StoreCommand)
@@ -61,7 +64,7 @@ def command(
     who changed its state without an event (unexplained) or keeps no account of
     an event (left out), or are a divergence: an event says one thing and the
     stored state another. Ends with 6 if there is one.
-    A POINT is 42, event:41 or time:2026-01-11T14:30:00Z.
+    A POINT is 42, event:41, time:2026-01-11T14:30:00Z or the UUID of a checkpoint.
 
     \b
     Example:
@@ -108,8 +111,8 @@ def _bad(*, strict: bool) -> Collection[Kind]:
 
 
 def _whole_name(workflow: str, point: str | None) -> str | None:
-    """Put the workflow before a point that is written without it."""
-    if point is None or point.startswith(f"{workflow}@"):
+    """Put the workflow before a point that is written without it, unless that is the UUID of a checkpoint."""
+    if point is None or point.startswith(f"{workflow}@") or _UUID.fullmatch(point):
         return point
     return f"{workflow}@{point}" if "@" not in point else point
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,8 @@ from holdfast.cli.output import safe
 if TYPE_CHECKING:
     from holdfast.server.desk import Desk
     from holdfast.server.settings import Settings
+
+_HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\]")
 
 
 @click.command("serve", cls=StoreCommand)
@@ -63,9 +67,17 @@ def _settings(
         from holdfast.server.settings import Settings, parse_bind
     except ImportError as missing:
         raise _not_installed(missing) from missing
+    if not math.isfinite(rate):
+        raise click.UsageError("--rate is a number of requests a second")
     host, port = parse_bind(bind)
-    names = frozenset(name.lower() for name in hosts)
-    return Settings(host, port, names, read_only, cert, key, rate=rate)
+    return Settings(host, port, frozenset(map(_host, hosts)), read_only, cert, key, rate=rate)
+
+
+def _host(name: str) -> str:
+    """Read a name that browsers ask for: one that can never be asked for helps nobody."""
+    if _HOST.fullmatch(name) is None:
+        raise click.UsageError(f"--allow-host takes a name without scheme and port, not {name!r}")
+    return name.lower()
 
 
 def _not_installed(missing: ImportError) -> Exception:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.listing import meta_fields, time_text
 from holdfast.cli.moments import read_point
-from holdfast.cli.opening import find, reading, store_above, tell_looked
+from holdfast.cli.opening import at_its_store, find, reading, tell_looked
 from holdfast.cli.output import Output, counted, json_safe, safe, size_text
 from holdfast.cli.pointer import look_up, parse_pointer
 from holdfast.cli.points import (
@@ -77,7 +76,7 @@ def command(call: Call, checkpoint: str, state: str | None, app: str | None, **h
             raise click.UsageError("a point has a state and nothing else: --state is all that can be asked")
         _show_point(call, checkpoint, state, view.pointer, app)
         return
-    call = _at_its_store(call, checkpoint)
+    call = at_its_store(call, checkpoint)
     with reading(call) as kit:
         found = find(kit, checkpoint)
         if view.web:
@@ -169,20 +168,6 @@ def _point_lines(point: Point) -> list[str]:
         "replayed": counted(point.replayed, "event"),
     }
     return [f"{label:<{_LABEL_WIDTH}} {safe(value)}" for label, value in shown.items()]
-
-
-def _at_its_store(call: Call, checkpoint: str) -> Call:
-    """Look for a file in the store it lies in, unless another one was named."""
-    from holdfast.domain.ids import parse_ref
-
-    path = parse_ref(checkpoint).path
-    if not path or call.store:
-        return call
-    above = store_above(path)
-    if above is None:
-        hint = "A checkpoint can be verified inside its store only; name that with --store."
-        raise Failure("store_not_found", Exit.NO_STORE, "the file is in no store", place=path, hint=hint)
-    return replace(call, store=above)
 
 
 def _raw(kit: Kit, found: Found) -> bytes:

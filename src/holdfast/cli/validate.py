@@ -14,7 +14,7 @@ from holdfast.cli.changing import Change, changes
 from holdfast.cli.exits import Exit
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.moments import read_moment
-from holdfast.cli.opening import entry_of, find, reading, tell, writing
+from holdfast.cli.opening import at_its_store, entry_of, find, reading, tell, writing
 from holdfast.cli.output import Output, counted, safe
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import CheckpointError
@@ -132,7 +132,7 @@ def command(
     which = Which(**narrowed)
     if checkpoints and (everything or which.is_narrowed):
         raise click.UsageError("give checkpoints, or --all with --sample and --since, not both")
-    verdict = Verdict()
+    verdict, call = Verdict(), at_its_store(call, checkpoints[0]) if checkpoints else call
     with reading(call) as kit:
         named = _named(kit, checkpoints)
         if checkpoints:

@@ -90,17 +90,31 @@ def command(
         tell(call, kit, [entry_of(kit, AuditType.EVENTS_READ, name, facts) for name in about])
         watch = Watch(kit, chosen, since, kinds)
         end = until or ("done" if chosen else None)
+        is_silent = True
         with _shown(call.output, watch) as show:
             while True:
                 for change in watch.look():
                     show(change)
                     ask(change)
+                    is_silent = False
                 if watch.is_over(end):
                     break
                 time.sleep(interval_seconds)
+        if is_silent:
+            _tell_standing(call.output, watch)
     if watch.failed:
         call.output.note(f"failed: {', '.join(map(safe, watch.failed))}")
         raise click.exceptions.Exit(Exit.RUN_FAILED)
+
+
+def _tell_standing(output: Output, watch: Watch) -> None:
+    """Say how workflows stand in which nothing happened: silence would look like a fault."""
+    failed = set(watch.failed)
+    for name, status in watch.standing:
+        if output.as_json or output.layout == "jsonl":
+            click.echo(json_line({"message_type": "standing", "workflow_id": name, "status": status}))
+        elif name not in failed:
+            output.note(f"{safe(name)} is {safe(status)}; nothing happened while it was watched.")
 
 
 @contextmanager

@@ -67,6 +67,11 @@ class Watch:
         """The workflows that stand failed."""
         return [row.workflow_id for row in self._rows.values() if row.status == "failed"]
 
+    @property
+    def standing(self) -> list[tuple[str, str]]:
+        """Each workflow, and how it stands."""
+        return [(row.workflow_id, row.status) for row in self._rows.values()]
+
     def look(self) -> list[Change]:
         """Look once; answer what is new and asked for."""
         changes = [self._taken(event) for event in self._follower.changes()]

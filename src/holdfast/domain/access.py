@@ -13,7 +13,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from holdfast.domain.errors import CheckpointCorruptError, ConfigError
+from holdfast.domain import plainjson
+from holdfast.domain.errors import CheckpointCorruptError, CheckpointError, ConfigError
 from holdfast.domain.time import parse_timestamp, timestamp_text
 
 FOLDER = "access/"
@@ -147,8 +148,8 @@ def decode_token(data: bytes, name: str) -> Token:
         CheckpointCorruptError: it is none, or that of another file.
     """
     try:
-        token = _token(json.loads(data))
-    except (ValueError, KeyError, TypeError, AttributeError):
+        token = _token(plainjson.loads(data, strict=True))
+    except (CheckpointError, ValueError, KeyError, TypeError, AttributeError):
         raise CheckpointCorruptError("this is no token", place=name, hint=_HINT) from None
     if token.file != name:
         raise CheckpointCorruptError("the token is that of another file", place=name, hint=_HINT)

@@ -20,9 +20,12 @@ def lift(
 ) -> tuple[Any, dict[str, bytes]]:
     """Replace strings and bytes longer than the threshold by references; answer the tree and the blobs.
 
-    The given tree is not changed. With `seal` a blob holds what that makes of the value, and is named by it.
+    The given tree is not changed, and answered as it is where nothing in it is that long. With `seal` a
+    blob holds what that makes of the value, and is named by it.
     """
     blobs: dict[str, bytes] = {}
+    if not _holds_large(plain, threshold_bytes):
+        return plain, blobs
 
     def swap(value: Any) -> Any:
         data = _large(value, threshold_bytes)
@@ -44,10 +47,11 @@ def lift_ops(
     blobs: dict[str, bytes] = {}
     lifted = []
     for op in ops:
-        op = dict(op)
-        for member in ("value", "insert", "text"):
-            if member in op:
-                op[member], found = lift(op[member], threshold_bytes, seal)
+        member = next((name for name in ("value", "insert", "text") if name in op), None)
+        if member is not None:
+            value, found = lift(op[member], threshold_bytes, seal)
+            if found:
+                op = {**op, member: value}
                 blobs.update(found)
         lifted.append(op)
     return lifted, blobs
@@ -79,6 +83,21 @@ def blob_refs(plain: Any) -> set[str]:
 
 _SIZED = frozenset({str, bytes})
 _OBJECT = frozenset({dict})
+
+
+def _holds_large(plain: Any, threshold_bytes: int) -> bool:
+    """Tell whether a tree holds a value above the threshold, without copying any of it."""
+    todo = [plain]
+    while todo:
+        value = todo.pop()
+        kind = type(value)
+        if kind is dict:
+            todo += value.values()
+        elif kind is list:
+            todo += value
+        elif kind in _SIZED and _large(value, threshold_bytes) is not None:
+            return True
+    return False
 
 
 def _large(value: str | bytes, threshold_bytes: int) -> bytes | None:

@@ -71,7 +71,7 @@ def loads(data: bytes, *, strict: bool = False) -> Any:
         value = _decoded(_decoder_for(data, strict=strict), text)
         # Only an escape can bring in a lone surrogate, and Holdfast escapes nothing but control characters.
         if contains(data, b"\\u", rare=0) and (b"\\ud" in data or b"\\uD" in data):
-            _encode(value).encode()
+            _dumps_odd(value)
         return value
     except RecursionError:
         return _Reader(text).read()

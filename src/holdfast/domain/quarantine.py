@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from holdfast.domain.errors import CheckpointCorruptError, ChecksumMismatchError
+from holdfast.domain import plainjson
+from holdfast.domain.errors import CheckpointCorruptError, CheckpointError, ChecksumMismatchError
 
 FOLDER = "quarantine/"
 #: One file per checkpoint that must not be used, named so that it is found without reading any report.
@@ -158,7 +159,7 @@ def decode_report(name: str, data: bytes) -> Quarantined:
         CheckpointCorruptError: it is none.
     """
     try:
-        known = _known(Quarantined, json.loads(data))
+        known = _known(Quarantined, plainjson.loads(data, strict=True))
         released = known.pop("released", None)
         read = Quarantined(name, **known)
         if not all(file.startswith(f"{FOLDER}{name}.") for file in read.files):
@@ -170,7 +171,7 @@ def decode_report(name: str, data: bytes) -> Quarantined:
             files=tuple(read.files),
             released=Release(**released) if released else None,
         )
-    except (ValueError, TypeError, AttributeError, RecursionError):
+    except (CheckpointError, ValueError, TypeError, AttributeError, RecursionError):
         raise CheckpointCorruptError(
             "the report on something set aside cannot be read",
             place=f"{FOLDER}{name}.json",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from holdfast.domain.placeholders import steps, unwrapped
 from holdfast.domain.secret_keys import AT_ROOT, Around, SecretKeys, below
@@ -19,6 +19,8 @@ _Link = tuple[Any, Any] | None
 
 #: Texts are looked at together, about so many letters at once.
 _GROUP_CHARS = 16 * 1024
+#: So many texts are remembered before they are looked at: a large state has millions.
+_TEXTS_AT_ONCE = 4096
 #: Between texts; no secret holds it.
 BETWEEN = "\x00"
 #: Tagged objects that hold other values, and those that hold a text.
@@ -26,12 +28,8 @@ _OPEN_TAGS = frozenset({"obj", "tuple", "set", "frozenset", "map", "dict"})
 _TEXT_TAGS = frozenset({"path", "posixpath", "windowspath"})
 
 
-class _Text(NamedTuple):
-    """A text to be looked at, where it is, and how it is stored: str, bytes or tagged."""
-
-    link: _Link
-    text: str
-    form: str
+#: Where a text is, the text itself, and how it is stored: str, bytes or tagged.
+_Text = tuple[_Link, str, str]
 
 
 class SecretTree:
@@ -63,8 +61,10 @@ class SecretTree:
             under: the key or the index it stands under, if it is given as a whole.
         """
         walk = _Walk(self._text, self._keys, under)
-        walk.run(tree, around, is_pairs=is_pairs)
-        hidden = walk.swaps + list(self._by_pattern(walk.texts))
+        found = [
+            swap for texts in walk.run(tree, around, is_pairs=is_pairs) for swap in self._by_pattern(texts)
+        ]
+        hidden = walk.swaps + found
         if not hidden and not walk.renames:
             return tree, []
         paths = [path + self._shown(link, shift) for link, _ in hidden]
@@ -76,8 +76,8 @@ class SecretTree:
         if type(tree) is str:
             return [tree]
         walk = _Walk(self._text, self._keys, under)
-        walk.run(tree, AT_ROOT, is_pairs=False)
-        return None if walk.swaps or walk.renames else [item.text for item in walk.texts]
+        found = [text for texts in walk.run(tree, AT_ROOT, is_pairs=False) for _, text, _ in texts]
+        return None if walk.swaps or walk.renames else found
 
     def _shown(self, link: _Link, shift: int) -> Path:
         found = self._keys.path(steps(link))
@@ -85,7 +85,7 @@ class SecretTree:
 
     def _by_pattern(self, texts: list[_Text]) -> Iterator[tuple[_Link, Any]]:
         for group in _grouped(texts):
-            is_clean = self._is_joined and self._text.is_clean(BETWEEN.join(item.text for item in group))
+            is_clean = self._is_joined and self._text.is_clean(BETWEEN.join(text for _, text, _ in group))
             for link, text, form in group:
                 if is_clean and not self._text.is_encoded(text):
                     continue
@@ -103,15 +103,19 @@ class _Walk:
         self._under = under
         self.swaps: list[tuple[_Link, Any]] = []
         self.renames: list[_Link] = []
-        self.texts: list[_Text] = []
+        self._texts: list[_Text] = []
         self._todo: list[tuple[Any, _Link, Around]] = []
 
-    def run(self, tree: Any, around: Around, *, is_pairs: bool) -> None:
+    def run(self, tree: Any, around: Around, *, is_pairs: bool) -> Iterator[list[_Text]]:
+        """Go through a tree; yields the texts that are to be searched, some thousands at a time."""
         if is_pairs:
             self._pairs(tree, None, around)
         else:
             self._value(tree, None, around)
         while self._todo:
+            if len(self._texts) >= _TEXTS_AT_ONCE:
+                yield self._texts
+                self._texts = []
             owner, link, around = self._todo.pop()
             if type(owner) is list:
                 self._items(owner, link, around, link[1] if link else self._under)
@@ -119,6 +123,7 @@ class _Walk:
                 self._tagged(owner, link, around)
             else:
                 self._object(owner, link, around)
+        yield self._texts
 
     def _items(self, items: list[Any], link: _Link, around: Around, under: str | int | None) -> None:
         if len(items) == 2 and (kind := kind_of_second(items, under, self._keys)):
@@ -135,6 +140,9 @@ class _Walk:
                 self.renames.append((link, key))
             # Where nothing is known yet, most keys add nothing.
             if known.is_plain and around is AT_ROOT:
+                if type(item) is str and key not in VALUES:
+                    self._texts.append(((link, key), item, "str"))
+                    continue
                 inner = around
             else:
                 inner = below(around, known, is_container=type(item) in (dict, list))
@@ -155,7 +163,7 @@ class _Walk:
 
     def _leaf(self, text: str, link: _Link, around: Around, form: str) -> None:
         if around.kind is None:
-            self.texts.append(_Text(link, text, form))
+            self._texts.append((link, text, form))
             return
         encoding = "latin-1" if form == "bytes" else "utf-8"
         hidden = self._text.hide_whole(text, around.kind, encoding)
@@ -203,11 +211,11 @@ def _grouped(texts: list[_Text]) -> Iterator[list[_Text]]:
     group: list[_Text] = []
     size = 0
     for item in texts:
-        if group and size + len(item.text) > _GROUP_CHARS:
+        if group and size + len(item[1]) > _GROUP_CHARS:
             yield group
             group, size = [], 0
         group.append(item)
-        size += len(item.text)
+        size += len(item[1])
     if group:
         yield group
 

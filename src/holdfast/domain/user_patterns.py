@@ -61,7 +61,7 @@ def _prepared(name: str, pattern: str) -> str:
     prepared = f"(?{flags[1]}:{body})" if flags else f"(?:{body})"
     try:
         matches_nothing = re.compile(prepared, re.ASCII).search("") is not None
-    except (re.error, OverflowError) as fault:
+    except (re.error, OverflowError, RecursionError) as fault:
         raise _refusal(name, f"it is no regular expression ({fault})") from fault
     if matches_nothing:
         raise _refusal(name, "it matches the empty text")

@@ -32,7 +32,8 @@ class RunOptions:
         session_id: the session that the run is told in.
         confidence_rule: replaces the factor that confidence is lowered by.
         renamed: names of agents of before, with those of now: their results are kept.
-        config: told to the agents, and kept in the checkpoints.
+        config: told to the agents, and kept in the checkpoints; a run that is resumed has that of its
+            beginning, and what is given here over it.
     """
 
     strict: bool = False
@@ -53,3 +54,9 @@ class RunOptions:
                 place="RunOptions",
                 hint="Give lease_seconds and poll_seconds above 0.",
             )
+
+    def told(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer what agents are told: as the run of that state began, and what was given since."""
+        begun = fields.get("execution_config")
+        config = begun.get("config") if isinstance(begun, Mapping) else None
+        return {**(config if isinstance(config, Mapping) else {}), **self.config}

@@ -281,8 +281,8 @@ class Runner:
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """What its options tell the agents."""
-        return self.options.config
+        """What the agents are told: as the run began, and what its options say since."""
+        return self.options.told(self.journal.fields)
 
     def result(self, name: str) -> Any:
         """Answer the result of an agent."""

@@ -18,9 +18,6 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from pydantic import BaseModel, Field, PrivateAttr, TypeAdapter, ValidationError
-from typing_extensions import TypedDict
-
 from holdfast import bootstrap
 from holdfast.application.service import CheckpointService
 from holdfast.domain.errors import CheckpointCorruptError, InvalidStateError
@@ -31,6 +28,8 @@ from holdfast.integrations.names import workflow_name
 with framework("crewai", "1.15", "1.16", extra="crewai"):
     from crewai.flow.async_feedback.types import PendingFeedbackContext
     from crewai.flow.persistence import FlowPersistence
+    from pydantic import BaseModel, Field, PrivateAttr, TypeAdapter, ValidationError
+    from typing_extensions import TypedDict
 
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")

@@ -226,9 +226,14 @@ class Thread:
             self._take_writes(told)
 
     def _follows(self, ticket: Ticket) -> bool:
-        """Move on to what was queued; if others came in between, everything is read again."""
+        """Move on to what was queued; if others came in between, everything is read again.
+
+        Where what was queued before still waits for its store, only the ladder of this process can have come
+        in between, and nothing of it can be read.
+        """
         seq = ticket.commit.events[-1].seq
-        self.is_read = self.is_read and seq == self._head + 1
+        is_next = seq == self._head + 1 or self.recording.waits(self.workflow_id)
+        self.is_read = self.is_read and is_next
         self._head = seq
         self._queued = ticket
         return self.is_read

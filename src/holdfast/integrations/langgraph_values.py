@@ -63,6 +63,11 @@ _PLAIN_ONLY = (
     | ormsgpack.OPT_PASSTHROUGH_TUPLE
     | ormsgpack.OPT_PASSTHROUGH_UUID
 )
+#: What comes of a value that was not stored with the kind that stands beside it.
+_MISFITS = (
+    *(AssertionError, AttributeError, KeyError, TypeError, ValueError),
+    *(RecursionError, StopIteration),
+)
 
 
 class Values:
@@ -103,6 +108,15 @@ class Values:
         """
         if kind is None:
             return value
+        try:
+            return self._decoded(value, kind)
+        except _MISFITS as fault:
+            raise CheckpointSchemaError(
+                f"how to read a stored value does not fit it ({type(fault).__name__}: {fault})",
+                hint="Somebody else wrote to the store: run `holdfast doctor`.",
+            ) from fault
+
+    def _decoded(self, value: Any, kind: Kind) -> Any:
         if kind == "messages":
             return [_message(fields) for fields in value]
         if kind == "message":

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from pydantic import BaseModel
-
 from holdfast import bootstrap
 from holdfast.application.aio import AsyncCheckpointService
 from holdfast.domain.checkpoint import CheckpointType
@@ -29,7 +27,8 @@ from holdfast.domain.state import WorkflowState
 from holdfast.integrations.framework import framework
 from holdfast.integrations.names import workflow_name
 
-with framework("llama-index-workflows", "2.26", "2.27", extra="llama-index"):
+with framework("llama-index-workflows", "2.26.1", "2.27", extra="llama-index"):
+    from pydantic import BaseModel
     from workflows import Context, Workflow
     from workflows.context.serializers import BaseSerializer, JsonSerializer
     from workflows.context.state_store import InMemoryStateStore, StateCheckpoint, decode_seed_state

@@ -41,7 +41,7 @@ def build(desk: Desk) -> ASGIApp:
     routes: list[BaseRoute] = [
         Route(f"{PREFIX}/openapi.json", openapi, methods=["GET"]),
         *paths(OPERATIONS, clerk),
-        *health.routes(desk),
+        *health.routes(desk, clerk),
         *pages.routes(),
     ]
     return Starlette(

@@ -30,6 +30,10 @@ from holdfast.server.operations import Operations
 from holdfast.server.prune_plans import PrunePlans
 from holdfast.server.settings import Settings
 
+#: So long a request may look at workflows: at first, and once each was looked at.
+_FIRST_SECONDS = 2.0
+_SWEEP_SECONDS = 0.25
+
 
 class Desk:
     """One store, open for as long as the server lives."""
@@ -40,7 +44,7 @@ class Desk:
         self.service = CheckpointService(kit)
         self.reader = Reader(kit)
         self.travel = TimeTravel(kit, None, self.reader)
-        self.runs = RunBook(kit)
+        self.runs = RunBook(kit, first_seconds=_FIRST_SECONDS, sweep_seconds=_SWEEP_SECONDS)
         self.lineage = Lineage(kit)
         self.metrics = ServerMetrics(kit)
         self.live = Live(kit.store, streams_max=settings.streams)

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def command(name: str, names: Sequence[str], options: Sequence[str] = ()) -> str:
-    """Write a command of `holdfast`; a name that begins with a hyphen is not taken for an option."""
+def command(store: str, name: str, names: Sequence[str], options: Sequence[str] = ()) -> str:
+    """Write a command of `holdfast` for a store; a name with a hyphen first is not taken for an option."""
     separator = ["--"] if any(one.startswith("-") for one in names) else []
-    return shlex.join(["holdfast", name, *options, *separator, *names])
+    return shlex.join(["holdfast", name, *options, f"--store={store}", *separator, *names])
 
 
 def option(name: str, value: Any) -> list[str]:

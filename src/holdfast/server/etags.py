@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 
 from holdfast.domain.record import Entry
-from holdfast.server.problems import Refusal
+from holdfast.server.problems import Detail, Refusal
 
 
 def checkpoint_etag(entry: Entry) -> str:
@@ -27,7 +27,7 @@ def check_match(etag: str, headers: Mapping[str, str]) -> None:
         headers: of the request, by lower-case names.
 
     Raises:
-        Refusal: If-Match is missing, or names another version.
+        Refusal: If-Match is missing, is no ETag, or names another version.
     """
     header = headers.get("if-match", "")
     if not header.strip():
@@ -36,6 +36,10 @@ def check_match(etag: str, headers: Mapping[str, str]) -> None:
             "version_missing",
             "say with If-Match which version is to be changed",
             hint="Send the ETag that GET answers.",
+        )
+    if not header.isascii() or not header.isprintable():
+        raise Refusal(
+            400, "invalid_request", "If-Match is no ETag", errors=[Detail("it is no ETag", "If-Match")]
         )
     # A weak name is never the same version, and `*` would mean whatever is there.
     if etag not in _listed(header):

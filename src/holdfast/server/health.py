@@ -15,6 +15,7 @@ from holdfast.domain.access import Scope
 from holdfast.domain.errors import CheckpointError
 from holdfast.server.desk import Desk
 from holdfast.server.problems import Refusal, encode, refusal_of, response_of
+from holdfast.server.routing import Clerk
 
 _FREE_BYTES_MIN = 64 * 1024 * 1024
 
@@ -41,7 +42,7 @@ def _disk_check(kit: Kit) -> dict[str, Any]:
     return {"ok": free_bytes >= _FREE_BYTES_MIN, "detail": f"{free_bytes:,} bytes free"}
 
 
-def routes(desk: Desk) -> list[BaseRoute]:
+def routes(desk: Desk, clerk: Clerk) -> list[BaseRoute]:
     """Answer the routes that machines ask for."""
 
     async def live(request: Request) -> Response:
@@ -52,7 +53,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
         return Response(encode(told), 200 if told["ready"] else 503, media_type="application/json")
 
     async def numbers(request: Request) -> Response:
-        work = partial(_numbers, desk, request)
+        work = partial(_numbers, desk, clerk, request)
         try:
             body, media_type = await anyio.to_thread.run_sync(work)
         except Refusal as refusal:
@@ -68,8 +69,13 @@ def routes(desk: Desk) -> list[BaseRoute]:
     ]
 
 
-def _numbers(desk: Desk, request: Request) -> tuple[bytes, str]:
-    identity = desk.doorkeeper.identify(request.headers, request.cookies, request.method)
+def _numbers(desk: Desk, clerk: Clerk, request: Request) -> tuple[bytes, str]:
+    try:
+        identity = desk.doorkeeper.identify(request.headers, request.cookies, request.method)
+    except Refusal as refusal:
+        if refusal.status == 401:
+            clerk.turn_away(request, "metrics", is_told="authorization" in request.headers)
+        raise
     if not identity.may(Scope.METRICS):
         raise Refusal(403, "scope_missing", f"this needs the scope {Scope.METRICS}")
     return desk.metrics.expose(request.headers.get("accept"))

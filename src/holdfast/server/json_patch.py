@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from holdfast.domain import json_patch
 from holdfast.domain.json_patch import Op, Step
 from holdfast.domain.tree import NOTHING
 
@@ -35,12 +34,3 @@ def steps(edits: Sequence[Edit]) -> list[Step]:
         )
         for edit in edits
     ]
-
-
-def patched(fields: dict[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
-    """Answer a changed copy of a state's fields.
-
-    Raises:
-        EditError: an edit does not fit; says which.
-    """
-    return json_patch.patched(fields, steps(edits))

@@ -7,10 +7,10 @@ import ipaddress
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import unquote
 
 import anyio
@@ -26,6 +26,7 @@ from holdfast.domain.errors import CheckpointError
 from holdfast.server.desk import Desk
 from holdfast.server.idempotency import Ledger
 from holdfast.server.operation import JSON, Answer, Asked, Identity, Operation
+from holdfast.server.places import Places
 from holdfast.server.problems import Detail, Refusal, encode, refusal_of, response_of
 from holdfast.server.rates import Rates
 
@@ -34,7 +35,6 @@ NOBODY = Identity("nobody", frozenset())
 #: So many at once are asked who they are: work that takes long keeps nobody from that.
 _DOOR_THREADS = 4
 _LOG = logging.getLogger("holdfast")
-_T = TypeVar("_T")
 
 
 class Path(BaseRoute):
@@ -88,15 +88,14 @@ class Clerk:
         self._rates = Rates(desk.settings.rate)
         #: Who guesses tokens is slowed down by the address.
         self._failures = Rates(desk.settings.failure_rate)
-        # They never grow: work that was given up keeps its thread until it ends.
-        self._workers = ThreadPoolExecutor(desk.settings.threads, thread_name_prefix="holdfast-request")
+        self._places = Places(desk.settings.threads)
         self._door = ThreadPoolExecutor(_DOOR_THREADS, thread_name_prefix="holdfast-door")
         self._ledger = Ledger(desk.kit)
 
     def close(self) -> None:
         """Let nothing begin any more."""
-        for pool in (self._workers, self._door):
-            pool.shutdown(wait=False, cancel_futures=True)
+        self._places.close()
+        self._door.shutdown(wait=False, cancel_futures=True)
 
     async def answer(self, operation: Operation, request: Request) -> Response:
         """Answer one request, whatever comes of it."""
@@ -123,7 +122,7 @@ class Clerk:
         with anyio.move_on_after(limit_seconds):
             identity = await self._admitted(operation, request, request_id)
             asked = await self._asked(operation, request, identity, request_id)
-            return await _in_thread(self._workers, partial(self._work, operation, request, asked))
+            return await self._places.work(identity.name, partial(self._work, operation, request, asked))
         raise _took_too_long(operation, limit_seconds)
 
     async def _admitted(self, operation: Operation, request: Request, request_id: str) -> Identity:
@@ -135,7 +134,8 @@ class Clerk:
         if operation.scope is None:
             self._check_rate(self._rates, f"nobody at {address_of(request)}")
             return NOBODY
-        return await _in_thread(self._door, partial(self._look, request, operation, request_id))
+        look = partial(self._look, request, operation, request_id)
+        return await asyncio.wrap_future(self._door.submit(look))
 
     def _look(self, request: Request, operation: Operation, request_id: str) -> Identity:
         """Recognise whoever asks; runs in a thread, because tokens lie in the store."""
@@ -143,7 +143,7 @@ class Clerk:
             identity = self._desk.doorkeeper.identify(request.headers, request.cookies, request.method)
         except Refusal as refusal:
             if refusal.status == 401:
-                self._turned_away(request, operation, is_told="authorization" in request.headers)
+                self.turn_away(request, operation.name, is_told="authorization" in request.headers)
             raise
         self._check_rate(self._rates, identity.name)
         missing = _missing(operation, identity)
@@ -159,11 +159,15 @@ class Clerk:
             )
         return identity
 
-    def _turned_away(self, request: Request, operation: Operation, *, is_told: bool) -> None:
-        """Slow down whoever guesses, and tell of it; not more often than one may guess."""
+    def turn_away(self, request: Request, operation: str, *, is_told: bool) -> None:
+        """Slow down whoever guesses, and tell of it; not more often than one may guess.
+
+        Raises:
+            Refusal: that one guesses too often.
+        """
         self._check_rate(self._failures, address_of(request))
         if is_told:
-            facts = {"via": "http", "operation": operation.name}
+            facts = {"via": "http", "operation": operation}
             # Whoever it was, it was not whoever started the server.
             with acting_as(NOBODY.name):
                 self._note(AuditType.AUTHENTICATION_FAILED, facts, Outcome.FAILURE)
@@ -196,7 +200,7 @@ class Clerk:
             return _response(operation, self._done(operation, asked), is_head=request.method == "HEAD")
         except Refusal as refusal:
             if refusal.status == 401:
-                self._turned_away(request, operation, is_told=True)
+                self.turn_away(request, operation.name, is_told=True)
             raise
 
     def _done(self, operation: Operation, asked: Asked[Any, Any]) -> Any:
@@ -222,11 +226,6 @@ class Clerk:
         except Exception as error:
             _LOG.exception("%s failed (%s)", operation.name, asked.request_id)
             raise _unexpected() from error
-
-
-async def _in_thread(pool: ThreadPoolExecutor, work: Callable[[], _T]) -> _T:
-    """Work in a thread; where that is given up, what has not begun never does."""
-    return await asyncio.wrap_future(pool.submit(work))
 
 
 def _missing(operation: Operation, identity: Identity) -> str:

@@ -10,6 +10,7 @@ import uvicorn
 from holdfast.domain.errors import ConfigError
 from holdfast.server.app import build
 from holdfast.server.desk import Desk
+from holdfast.server.patience import PatientProtocol
 from holdfast.server.settings import Settings
 
 
@@ -59,6 +60,7 @@ def server(desk: Desk, on_ready: Callable[[], None]) -> uvicorn.Server:
         ssl_certfile=settings.tls_cert,
         ssl_keyfile=settings.tls_key,
         lifespan="on",
+        http=PatientProtocol,
         # Whoever asks cannot say who asks; and nobody here speaks anything but HTTP.
         proxy_headers=False,
         ws="none",

@@ -14,6 +14,10 @@ TEMPORARY_SUFFIX = ".tmp"
 SYNC_EACH_MAX = 256
 
 
+class RenameFailed(OSError):
+    """A finished file could not be moved into its place."""
+
+
 class Applier:
     """Writes operations to files in batches and remembers which ones to sync before settling."""
 
@@ -37,6 +41,17 @@ class Applier:
                     with suppress(OSError):
                         self._unlink(path)
             raise
+
+    def apply_afresh(self, operations: Sequence[Operation]) -> None:
+        """Carry operations out on files of which the kernel may believe what is not true."""
+        paths = {operation.path for operation in operations if operation.kind is Kind.WRITE}
+        is_many = len(paths) > SYNC_EACH_MAX
+        with suppress(OSError):
+            if is_many:
+                self._disk.sync_all()
+        for path in paths:
+            self._disk.forget(path, sync=not is_many)
+        self.apply(operations)
 
     def _apply_to(self, path: str, operations: list[Operation]) -> None:
         base = last_whole(operations)
@@ -100,7 +115,10 @@ class Applier:
 
     def _move(self, temporary: str, path: str) -> None:
         self._folders.update(ancestors(path))
-        self._disk.rename(temporary, path)
+        try:
+            self._disk.rename(temporary, path)
+        except OSError as error:
+            raise RenameFailed(error.errno, error.strerror, path) from error
         self._touched.discard(path)
 
     def _unlink(self, path: str) -> None:

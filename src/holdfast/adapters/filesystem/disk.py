@@ -8,7 +8,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from holdfast.domain.errors import ConfigError
@@ -168,6 +168,25 @@ class Disk:
     def sync_all(self) -> bool:
         """Make everything in the file system durable in one call; False where there is no such call."""
         return _sync_file_system(self.root)
+
+    def forget(self, path: str, *, sync: bool) -> None:
+        """Let the kernel drop what it remembers of a file, after a sync failed.
+
+        ext4 takes blocks for written whose first writing failed: what is written to them again is synced
+        without an error, and zeros are read from there after the next mount. What is read anew is not.
+        """
+        parent, _, name = path.rpartition("/")
+        with suppress(OSError), self._folder(parent) as folder:
+            handle = os.open(name, os.O_RDONLY | _NO_FOLLOW, dir_fd=folder)
+            try:
+                with suppress(OSError):
+                    # Only what is clean is dropped; whether this succeeds says nothing.
+                    if sync:
+                        os.fsync(handle)
+                if hasattr(os, "posix_fadvise"):
+                    os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+            finally:
+                os.close(handle)
 
     def rename(self, source: str, target: str) -> None:
         """Replace `target` by `source` atomically."""

@@ -7,8 +7,10 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from holdfast.adapters.filesystem.apply import RenameFailed
 from holdfast.adapters.filesystem.journal import JournalPoisoned
 from holdfast.domain.errors import (
+    AtomicRenameFailedError,
     CheckpointCorruptError,
     CheckpointReadError,
     CheckpointWriteError,
@@ -42,6 +44,12 @@ def _write_error(error: OSError, place: str) -> CheckpointWriteError:
     if error.errno in _DENIED:
         return PermissionDeniedError(
             f"not allowed ({said})", place=place, hint="Check owner and mode of the store's folder."
+        )
+    if isinstance(error, RenameFailed):
+        return AtomicRenameFailedError(
+            f"a finished file could not be moved into its place ({said})",
+            place=place,
+            hint="Try again; if it stays so, look for a program that holds the file.",
         )
     return CheckpointWriteError(
         f"the disk failed ({said})",

@@ -6,6 +6,7 @@ import hashlib
 import struct
 from enum import IntEnum
 
+from holdfast.domain.errors import CheckpointCorruptError
 from holdfast.domain.value import value
 
 MAGIC = b"HFJ1"
@@ -75,6 +76,18 @@ def encode_operations(operations: list[Operation]) -> bytes:
 
 
 def decode_operations(payload: bytes) -> list[Operation]:
+    """Read what a frame does. Its digest was right: what is wrong here was written so by somebody else."""
+    try:
+        return _decoded(payload)
+    except (struct.error, ValueError) as fault:
+        raise CheckpointCorruptError(
+            f"a frame of the journal does what Holdfast never does ({fault})",
+            place="journal",
+            hint="Somebody else wrote to the store: bring it back from a backup.",
+        ) from fault
+
+
+def _decoded(payload: bytes) -> list[Operation]:
     operations = []
     position = 0
     while position < len(payload):
@@ -84,6 +97,10 @@ def decode_operations(payload: bytes) -> list[Operation]:
         position += path_bytes
         operations.append(Operation(Kind(kind), path, offset, payload[position : position + data_bytes]))
         position += data_bytes
+        if not path or path[0] == "/" or (".." in path and ".." in path.split("/")):
+            raise ValueError(f"the path {path!r} leads out of the store")
+    if position != len(payload):
+        raise ValueError("the last operation is cut")
     return operations
 
 

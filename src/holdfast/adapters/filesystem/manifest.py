@@ -168,7 +168,11 @@ def parse(data: bytes, before: Manifest | None = None) -> Manifest:
     manifest = before.copy() if before else Manifest()
     if data and not data.endswith(b"\n"):
         raise ManifestDamaged("the last line is cut")
-    fold(manifest, map(parse_line, data.splitlines(keepends=True)))
+    try:
+        fold(manifest, map(parse_line, data.splitlines(keepends=True)))
+    except (AttributeError, KeyError, TypeError, ValueError) as fault:
+        # Its sum is right, so somebody wrote it this way.
+        raise ManifestDamaged(f"a line does not say what a manifest says ({fault!r})") from fault
     if data and not manifest.workflow_id:
         raise ManifestDamaged("the first line does not name the workflow")
     return manifest
@@ -185,7 +189,9 @@ def fold(manifest: Manifest, lines: Iterable[dict[str, Any]]) -> None:
         elif "of" in line:
             apply_transition(manifest.entries, line)
         elif "groups" in line:
-            gone = (range(first, last + 1) for first, last in line["pruned"])
+            # However long a run claims to be, only what is listed can go.
+            newest = manifest.last.sequence if manifest.last else 0
+            gone = [range(first, min(last, newest) + 1) for first, last in line["pruned"]]
             manifest.remove((sequence for run in gone for sequence in run), line["groups"])
         else:
             manifest.workflow_id = line.get("wf", "")
@@ -203,7 +209,12 @@ def parse_line(line: bytes) -> dict[str, Any]:
     body, separator, tail = line.rpartition(b',"sum":"')
     if not separator or tail != _sum(body) + b'"}\n':
         raise ManifestDamaged(f"wrong line: {line[:80]!r}")
-    fields: dict[str, Any] = json.loads(body + b"}")
+    try:
+        fields = json.loads(body + b"}")
+    except (ValueError, RecursionError):
+        fields = None
+    if not isinstance(fields, dict):
+        raise ManifestDamaged(f"no object: {line[:80]!r}")
     return fields
 
 

@@ -138,7 +138,7 @@ class Settler:
         if page.mark(Page.REDO, generation) > settled:
             # A sync of these files failed: their pages may count as clean although they never
             # reached the disk. Only writing them again makes a later sync mean anything.
-            applier.apply(operations)
+            applier.apply_afresh(operations)
         applier.adopt(operations)
         try:
             applier.sync()
@@ -164,7 +164,8 @@ class Settler:
         told = [(frame, frame.operations()) for frame in frames]
         operations = [operation for _, listed in told for operation in listed]
         applier = Applier(self._disk)
-        applier.apply(operations)
+        # Whoever died may have died of a sync that failed.
+        applier.apply_afresh(operations)
         applier.adopt(operations)
         applier.sync()
         return _last_final(told)

@@ -238,9 +238,9 @@ class FilesystemStore:
             return self._fresh().manifest(workflow_id)
 
     def entries(self, workflow_id: str, *, newest_first: bool = False) -> Iterator[Entry]:
+        # A manifest that was read is never changed: what is added makes another one.
         listed = self._manifest(workflow_id).entries
-        order = reversed(listed) if newest_first else iter(listed)
-        yield from [listed[sequence] for sequence in order]
+        yield from reversed(listed.values()) if newest_first else listed.values()
 
     def find(self, uuid_prefix: str) -> list[tuple[str, Entry]]:
         return [

@@ -8,6 +8,9 @@ from holdfast.adapters.sql.database import Parameters, Reads, Row
 
 LISTED_AT_ONCE = 1000
 RECORDS_AT_ONCE = 200
+#: The first piece is small, for most want few rows, and each has so many times the rows of the one before.
+_FIRST = 64
+_GROWTH = 4
 
 
 def pieces(
@@ -21,12 +24,14 @@ def pieces(
         wanted: Its other parameters.
         keys: The parameters, one for each of the first columns, that tell it where to go on.
         start: What they are at first.
-        at_once: How many rows a piece has.
+        at_once: How many rows a piece has at most.
     """
+    size = min(_FIRST, at_once)
     while True:
         place = dict(zip(keys, start, strict=True))
-        found = reads.rows(query, {**wanted, **place, "at_once": at_once})
+        found = reads.rows(query, {**wanted, **place, "at_once": size})
         yield from found
-        if len(found) < at_once:
+        if len(found) < size:
             return
         start = found[-1][: len(keys)]
+        size = min(size * _GROWTH, at_once)

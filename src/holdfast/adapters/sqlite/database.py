@@ -198,8 +198,13 @@ class SqliteDatabase:
         with suppress(self.driver.error):
             if connection.in_transaction:
                 connection.execute("rollback")
-        is_fault = isinstance(problem, self.driver.error) and faults.is_serious(self.driver.code(problem))
-        if is_fault or connection.in_transaction:
+        code = self.driver.code(problem) if isinstance(problem, self.driver.error) else None
+        is_fault = code is not None and faults.is_serious(code)
+        if code is not None and faults.primary(code) == faults.IOERR:
+            # Closing moves the log into the file, and what is written there again may never arrive.
+            files.forget(self.path)
+            self._abandon_writer()
+        elif is_fault or connection.in_transaction:
             # Nothing that the connection remembers is to be trusted.
             self._drop_writer()
         self.when_rolled_back()
@@ -219,6 +224,9 @@ class SqliteDatabase:
                 "the store was opened for reading only", place=self.path, hint="Open it without read_only."
             )
         if self._writer is None or self._watch is None:
+            if files.size_bytes(f"{self.path}-wal"):
+                # Somebody died, or closed it on a disk that failed: SQLite does not tell of that.
+                files.forget(self.path)
             self._writer = self._connect(self._own_uri, *self.writer_settings)
             self._watch = Watch(self.path, self._writer)
         return self._writer, self._watch
@@ -228,6 +236,13 @@ class SqliteDatabase:
         if writer is not None:
             with suppress(self.driver.error):
                 writer.close()
+
+    def _abandon_writer(self) -> None:
+        """Close the connection that writes and leave the log as it is."""
+        writer, self._writer, self._watch = self._writer, None, None
+        if writer is not None:
+            with suppress(self.driver.error):
+                self.driver.abandon(writer)
 
     def _abandon(self) -> None:
         """Close every connection and leave the log as it is: it belongs to nobody.
@@ -267,11 +282,15 @@ class SqliteDatabase:
             yield
         except self.driver.error as error:
             code = self.driver.code(error)
+            if writing and faults.primary(code) == faults.IOERR:
+                files.forget(self.path)
             raise faults.fault(
                 str(error), code, self.path, writing=writing, waited_seconds=self._patience.seconds
             ) from error
         except (UnicodeEncodeError, OverflowError) as error:
             raise faults.unbindable(error, self.path) from error
+        except UnicodeDecodeError as error:
+            raise faults.unreadable(error, self.path) from error
 
     @property
     def is_writing(self) -> bool:

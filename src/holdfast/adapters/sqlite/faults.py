@@ -66,6 +66,11 @@ def unbindable(error: Exception, path: str) -> CheckpointError:
     return UnstorableValueError(f"a value cannot be stored in SQLite ({error})", place=path)
 
 
+def unreadable(error: Exception, path: str) -> CheckpointError:
+    """Say that a text in the database is none."""
+    return CheckpointCorruptError(f"the database is damaged ({error})", place=path, hint=_DOCTOR)
+
+
 def fault(said: str, code: int, path: str, *, writing: bool, waited_seconds: float = 0) -> CheckpointError:
     """Translate what SQLite said, and the result code it said it with."""
     kind = primary(code)

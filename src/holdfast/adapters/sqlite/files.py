@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 from urllib.parse import quote
 
 from holdfast.domain.errors import (
@@ -49,6 +50,36 @@ def create(path: str) -> None:
     except OSError as error:
         kind, hint = _FAULTS.get(error.errno or 0, (CheckpointWriteError, ""))
         raise kind(f"the file cannot be made ({error.strerror})", place=path, hint=hint) from error
+
+
+#: Files that were opened beside SQLite, by device and number, for as long as the process lives: closing one
+#: would drop the locks that SQLite may have on the same file elsewhere in this process.
+_HELD: dict[tuple[int, int], int] = {}
+
+
+def held(path: str) -> int:
+    """Open a file to read beside SQLite; it stays open."""
+    found = os.stat(path)
+    key = (found.st_dev, found.st_ino)
+    if key not in _HELD:
+        _HELD[key] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    return _HELD[key]
+
+
+def forget(path: str) -> None:
+    """Let the kernel drop what it remembers of a database and its log, after the disk failed.
+
+    ext4 takes blocks for written whose first writing failed: what is written to them again is synced without
+    an error, and zeros are read from there after the next mount. What is read anew is not.
+    """
+    for name in (path, f"{path}-wal"):
+        with suppress(OSError):
+            handle = held(name)
+            with suppress(OSError):
+                # Only what is clean is dropped; whether this succeeds says nothing.
+                os.fsync(handle)
+            if hasattr(os, "posix_fadvise"):
+                os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def require(path: str) -> None:

@@ -132,17 +132,8 @@ def _is_at_rest(stamp: Stamp) -> bool:
     return time.time() - stamp[0][2] / 1e9 > _RESTING_SECONDS
 
 
-#: Databases that were copied, by device and number, open for as long as the process lives: closing one would
-#: drop the locks that SQLite may have on the same file elsewhere in this process.
-_HELD: dict[tuple[int, int], int] = {}
-
-
 def _copy_database(path: str, copy: str) -> None:
-    found = os.stat(path)
-    key = (found.st_dev, found.st_ino)
-    if key not in _HELD:
-        _HELD[key] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    at = 0
+    handle, at = files.held(path), 0
     with open(copy, "wb") as target:
-        while data := os.pread(_HELD[key], _COPY_BYTES, at):
+        while data := os.pread(handle, _COPY_BYTES, at):
             at += target.write(data)

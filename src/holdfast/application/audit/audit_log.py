@@ -135,8 +135,12 @@ class AuditLog:
         Args:
             session_id: of this session only; else of all.
             event_types: of one of these types.
-            after, before: made later, or earlier, than that moment.
-            agent, workflow, actor, outcome: with exactly these.
+            after: made later than that moment.
+            before: made earlier than that moment.
+            agent: of exactly this agent.
+            workflow: of exactly this workflow.
+            actor: by exactly this actor.
+            outcome: with exactly this outcome.
             limit: at most so many, the first ones.
             newest: the last ones instead.
 

@@ -70,6 +70,8 @@ class Attendant:
         """
         self.until_relieved()
         if not self._shelter.is_open:
+            # Another thread may be in the midst of telling that all is well again.
+            self._tales.tell()
             return
         self.probe()
         self._tales.tell()

@@ -9,19 +9,14 @@ from datetime import datetime
 
 from holdfast.application.insight.checkpoint_rows import CheckpointRow, checkpoint_row
 from holdfast.application.insight.cursors import read_cursor, write_cursor
+from holdfast.application.insight.recent_checkpoints import Place, Placed, moment_of
 from holdfast.application.insight.runs import RunBook
-from holdfast.application.kit import Kit
-from holdfast.application.resolve import living
 from holdfast.domain.errors import CheckpointError
 from holdfast.domain.record import Entry
 from holdfast.domain.time import timestamp_text
 
 #: So many are looked at for one page; the cursor goes on where that ended.
 LOOKED_AT_MAX = 20_000
-_SIGNS = str.maketrans("", "", "-:.TZ")
-
-#: Later moments are smaller, then by name, then later checkpoints.
-Place = tuple[int, str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +48,7 @@ class CheckpointFilter:
 
 
 def checkpoint_page(
-    kit: Kit, book: RunBook, wanted: CheckpointFilter, cursor: str | None, limit: int
+    book: RunBook, wanted: CheckpointFilter, cursor: str | None, limit: int
 ) -> tuple[list[CheckpointRow], str | None]:
     """List checkpoints that are kept, from a cursor on, and where the next page begins.
 
@@ -65,11 +60,9 @@ def checkpoint_page(
         moment, name, number = read_cursor("checkpoints", cursor, (int, str, int))
         after = int(moment), str(name), int(number)
     rows, last = list[CheckpointRow](), after
-    oldest = None if wanted.since is None else -_moment(timestamp_text(wanted.since))
+    oldest = None if wanted.since is None else -moment_of(timestamp_text(wanted.since))
     looked_at = 0
-    for place, entry in _placed(kit, book, wanted.workflow_id):
-        if after is not None and place <= after:
-            continue
+    for place, entry in _placed(book, wanted.workflow_id, after):
         if oldest is not None and place[0] > oldest:
             return rows, None
         if len(rows) == limit or looked_at == LOOKED_AT_MAX:
@@ -80,26 +73,26 @@ def checkpoint_page(
     return rows, None
 
 
-def _placed(kit: Kit, book: RunBook, workflow_id: str | None) -> Iterator[tuple[Place, Entry]]:
+def _placed(book: RunBook, workflow_id: str | None, after: Place | None) -> Iterator[Placed]:
     """Yield checkpoints in order; a workflow is read only once its newest has its turn."""
     if workflow_id is not None:
-        yield from _of(kit, workflow_id)
+        facts = book.facts(workflow_id)
+        yield from () if facts is None else book.recent.of(facts, after)
         return
-    known = ((facts.newest, name) for _, facts in book.all() if (name := facts.workflow_id))
-    waiting = sorted(((-_moment(newest.timestamp), name) for newest, name in known if newest), reverse=True)
-    turns: list[tuple[Place, Entry, Iterator[tuple[Place, Entry]]]] = []
-    while waiting or turns:
-        while waiting and (not turns or waiting[-1][0] <= turns[0][0][0]):
-            _push(turns, _of(kit, waiting.pop()[1]))
+    waiting = iter(book.swept().by_newest)
+    following = next(waiting, None)
+    turns: list[tuple[Place, Entry, Iterator[Placed]]] = []
+    while following or turns:
+        while following and (not turns or following[0] <= turns[0][0][0]):
+            _push(turns, book.recent.of(following[2], after))
+            following = next(waiting, None)
         if turns:
             place, entry, rest = heapq.heappop(turns)
             yield place, entry
             _push(turns, rest)
 
 
-def _push(
-    turns: list[tuple[Place, Entry, Iterator[tuple[Place, Entry]]]], rest: Iterator[tuple[Place, Entry]]
-) -> None:
+def _push(turns: list[tuple[Place, Entry, Iterator[Placed]]], rest: Iterator[Placed]) -> None:
     try:
         following = next(rest, None)
     except CheckpointError:
@@ -107,18 +100,3 @@ def _push(
         return
     if following is not None:
         heapq.heappush(turns, (*following, rest))
-
-
-def _of(kit: Kit, workflow_id: str) -> Iterator[tuple[Place, Entry]]:
-    """Yield the checkpoints of one workflow; a clock that went back does not change their order."""
-    moment = None
-    for entry in living(kit.store, workflow_id):
-        own = _moment(entry.timestamp)
-        moment = own if moment is None else min(moment, own)
-        yield (-moment, workflow_id, -entry.sequence), entry
-
-
-def _moment(timestamp: str) -> int:
-    """Turn a timestamp into a number that grows with time."""
-    digits = timestamp.translate(_SIGNS)
-    return int(digits) if digits.isascii() and digits.isdecimal() else 0

@@ -16,7 +16,6 @@ from holdfast.application.quarantine_files import reports
 from holdfast.domain.errors import CheckpointError
 from holdfast.domain.time import timestamp_text
 
-#: So many are told; the listing has the others.
 #: So many of each kind: a hundred that crashed do not hide the one that waits.
 NEEDS_MAX = 50
 LIVE_MAX = 200
@@ -63,7 +62,11 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """A store at a glance: `needs` with what is most urgent first, `live` newest first."""
+    """A store at a glance: `needs` with what is most urgent first, `live` newest first.
+
+    Attributes:
+        is_complete: whether every workflow was looked at by now; of very many that takes several requests.
+    """
 
     store: str
     is_read_only: bool
@@ -71,6 +74,7 @@ class Overview:
     counts: dict[str, int]
     needs: list[Need]
     live: list[RunRow]
+    is_complete: bool
 
 
 _OF_STATE = {
@@ -82,10 +86,13 @@ _OF_STATE = {
 
 def overview(kit: Kit, book: RunBook) -> Overview:
     """Look at the whole store."""
-    known = book.all()
+    swept = book.swept()
+    known = swept.rows
     rows = [row for row, _ in known]
     counts = Counter(str(row.status) for row in rows)
-    needs = [*(need for row, facts in known if (need := _need(row, facts)) is not None), *_set_aside(kit)]
+    store = kit.store.url
+    needs = [*(need for row, facts in known if (need := _need(store, row, facts)) is not None)]
+    needs += _set_aside(kit)
     by_kind = {kind: [need for need in needs if need.kind is kind][:NEEDS_MAX] for kind in NeedKind}
     return Overview(
         kit.store.url,
@@ -94,10 +101,11 @@ def overview(kit: Kit, book: RunBook) -> Overview:
         {str(state): counts[state] for state in RunState},
         [need for kind in NeedKind for need in by_kind[kind]],
         [row for row in rows if row.is_live][:LIVE_MAX],
+        swept.is_complete,
     )
 
 
-def _need(row: RunRow, facts: RunFacts) -> Need | None:
+def _need(store: str, row: RunRow, facts: RunFacts) -> Need | None:
     """Answer what a workflow needs; one that was cancelled needs nothing."""
     if row.status not in _OF_STATE or row.reason == CANCELLED:
         return None
@@ -106,7 +114,7 @@ def _need(row: RunRow, facts: RunFacts) -> Need | None:
         # No run of ours says how it stands: there is no plan to go on with.
         action, verb = NeedAction.RECOVER, "recover"
     checkpoint = row.newest.id if row.newest else None
-    command = f"holdfast {verb} {shlex.quote(row.workflow_id)}"
+    command = _command(store, verb, row.workflow_id)
     return Need(kind, row.workflow_id, checkpoint, row.last_activity, row.reason, action, command)
 
 
@@ -115,12 +123,13 @@ def _set_aside(kit: Kit) -> Iterator[Need]:
     try:
         found = reports(kit.store)
     except CheckpointError as damage:
-        yield _quarantined(None, None, "", f"the reports cannot be read: {words(damage.message)}", "list")
+        reason = f"the reports cannot be read: {words(damage.message)}"
+        yield _quarantined(None, None, "", reason, _command(kit.store.url, "quarantine list"))
         return
     for one in found:
         if one.released is None:
             checkpoint = one.place if one.sequence is not None else None
-            command = f"show {shlex.quote(one.name)}"
+            command = _command(kit.store.url, "quarantine show", one.name)
             yield _quarantined(one.workflow_id, checkpoint, one.found_at, words(one.reason), command)
 
 
@@ -134,5 +143,11 @@ def _quarantined(
         since,
         reason,
         NeedAction.QUARANTINE,
-        f"holdfast quarantine {command}",
+        command,
     )
+
+
+def _command(store: str, verb: str, *names: str) -> str:
+    """Write what does the same in a shell; a name with a hyphen first is not taken for an option."""
+    separator = ["--"] if any(name.startswith("-") for name in names) else []
+    return f"holdfast {verb} {shlex.join([f'--store={store}', *separator, *names])}"

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import cached_property
+from operator import itemgetter
 
 from holdfast.application.insight.checkpoint_rows import CheckpointRow, checkpoint_row
 from holdfast.application.insight.cursors import read_cursor, write_cursor
 from holdfast.application.insight.event_story import words
+from holdfast.application.insight.recent_checkpoints import RecentCheckpoints, moment_of
 from holdfast.application.insight.run_facts import RunFacts, read_facts
+from holdfast.application.insight.run_news import RunNews
 from holdfast.application.kit import Kit
 from holdfast.application.recovery.incomplete import gone_text, quiet_text
 from holdfast.application.recovery.owners import is_held
@@ -23,9 +28,13 @@ from holdfast.domain.time import parse_timestamp, timestamp_text
 
 #: After so long everything that a prune announced is gone.
 _PRUNE_SECONDS = 60.0
-#: What took long to look at counts for as long again, and for this long at most.
+#: What took long to look at counts for as long again, for so many times as long where not all was looked
+#: at, and for this long at most.
+_REST_SHARE = 4
 _REUSE_SECONDS_MAX = 2.0
 _LONG_SECONDS = 0.05
+#: With fewer it is the machine that is slow, and what is told is always new.
+_MANY = 100
 
 
 class RunState(StrEnum):
@@ -114,15 +123,55 @@ class RunFilter:
         return any(wanted in name.casefold() for name in (facts.workflow_id, *facts.agents, *facts.labels))
 
 
-class RunBook:
-    """Knows all workflows of a store; of one whose head has not moved nothing is read but its lease."""
+@dataclass(frozen=True)
+class Swept:
+    """All workflows as they were looked at, the one that was active last first.
 
-    def __init__(self, kit: Kit) -> None:
+    Attributes:
+        is_complete: whether each was looked at; of very many that takes several requests.
+    """
+
+    rows: list[tuple[RunRow, RunFacts]]
+    is_complete: bool
+
+    @cached_property
+    def by_newest(self) -> list[tuple[int, str, RunFacts]]:
+        """Those with checkpoints, the one that made the newest first."""
+        found = [(facts.newest, facts) for _, facts in self.rows if facts.newest is not None]
+        dated = [(-moment_of(newest.timestamp), facts.workflow_id, facts) for newest, facts in found]
+        return sorted(dated, key=itemgetter(0, 1))
+
+
+class RunBook:
+    """Knows all workflows of a store; of one whose head has not moved nothing is read but its lease.
+
+    Of very many not each can be looked at for every request. Then those are that the trail tells of and those
+    that somebody has or had, and of the others some each time, in turn.
+    """
+
+    def __init__(self, kit: Kit, *, first_seconds: float = math.inf, sweep_seconds: float = math.inf) -> None:
+        """Begin to know a store.
+
+        Args:
+            first_seconds: so long workflows are looked at for one answer before each was looked at once.
+            sweep_seconds: so long afterwards.
+        """
         self._kit = kit
+        self._first_seconds = first_seconds
+        self._sweep_seconds = sweep_seconds
+        self.recent = RecentCheckpoints(kit.store)
         self._mutex = threading.Lock()
         self._facts: dict[str, RunFacts] = {}
-        self._swept: list[tuple[RunRow, RunFacts]] = []
-        self._swept_until = 0.0
+        self._rows: dict[str, tuple[RunRow, RunFacts]] = {}
+        self._news = RunNews(kit.store)
+        #: Those of the news that were not looked at yet.
+        self._waiting: list[str] = []
+        #: Goes on where the last sweep had to end; None between two rounds.
+        self._round: Iterator[str] | None = None
+        self._seen: set[str] = set()
+        self._swept = Swept([], is_complete=False)
+        self._is_changed = False
+        self._began = self._swept_until = -math.inf
 
     def row(self, workflow_id: str) -> RunRow | None:
         """Answer one row; None if there is no such workflow."""
@@ -146,15 +195,30 @@ class RunBook:
 
     def all(self) -> list[tuple[RunRow, RunFacts]]:
         """Answer all rows with what they were made from, the one that was active last first."""
-        # Two sweeps at once would read everything twice.
+        return self.swept().rows
+
+    def swept(self) -> Swept:
+        """Look at the workflows, and answer what is known of them by now."""
+        asked = time.monotonic()
         with self._mutex:
-            began = time.monotonic()
-            if began >= self._swept_until:
-                self._swept = self._sweep()
-                took = time.monotonic() - began
-                reused = min(took, _REUSE_SECONDS_MAX) if took > _LONG_SECONDS else 0.0
-                self._swept_until = time.monotonic() + reused
+            # What others began to look at since is as new as if it were looked at once more.
+            if self._began < asked and asked >= self._swept_until:
+                self._began = time.monotonic()
+                self._sweep()
+                ended = time.monotonic()
+                self._swept_until = ended + self._reused_seconds(ended - self._began)
             return self._swept
+
+    def _reused_seconds(self, took_seconds: float) -> float:
+        if took_seconds <= _LONG_SECONDS or len(self._rows) < _MANY:
+            return 0.0
+        share = 1 if self._round is None else _REST_SHARE
+        return min(share * took_seconds, _REUSE_SECONDS_MAX)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every workflow was looked at, once at least."""
+        return self._swept.is_complete
 
     def page(self, wanted: RunFilter, cursor: str | None, limit: int) -> tuple[list[RunRow], str | None]:
         """List the rows that are asked for, from a cursor on, and where the next page begins.
@@ -169,15 +233,64 @@ class RunBook:
         more = len(rest) > limit
         return rows, write_cursor("runs", (rows[-1].last_activity, rows[-1].workflow_id)) if more else None
 
-    def _sweep(self) -> list[tuple[RunRow, RunFacts]]:
-        now = self._kit.clock.now()
-        names = set(self._kit.store.workflows())
-        for gone in self._facts.keys() - names:
-            self._facts.pop(gone, None)
-        # By names first: where two were active at one moment, that order stays.
-        known = (facts for name in sorted(names) if (facts := self.facts(name)) is not None)
-        rows = [(self._judged(one, now), one) for one in known]
-        return sorted(rows, key=lambda pair: pair[0].last_activity, reverse=True)
+    def _sweep(self) -> None:
+        now, is_complete = self._kit.clock.now(), self._swept.is_complete
+        deadline = self._began + (self._sweep_seconds if is_complete else self._first_seconds)
+        if self._round is not None or not is_complete:
+            self._look_at_news(now, deadline)
+        is_complete = self._go_round(now, deadline) or is_complete
+        if self._is_changed or is_complete != self._swept.is_complete:
+            # By names first: where two were active at one moment, that order stays.
+            rows = [self._rows[name] for name in sorted(self._rows)]
+            rows.sort(key=lambda pair: pair[0].last_activity, reverse=True)
+            self._swept, self._is_changed = Swept(rows, is_complete), False
+
+    def _look_at_news(self, now: datetime, deadline: float) -> None:
+        """Look at those that moved or may have been left; whoever has to wait comes first the next time."""
+        waiting = dict.fromkeys([*self._news.names(), *self._waiting, *self._leased()])
+        for name in list(waiting):
+            if time.monotonic() >= deadline:
+                break
+            del waiting[name]
+            self._look(name, now)
+        self._waiting = list(waiting)
+
+    def _leased(self) -> list[str]:
+        """Name those whose leases may have ended without a word."""
+        return [name for name, (row, _) in self._rows.items() if row.owner is not None]
+
+    def _go_round(self, now: datetime, deadline: float) -> bool:
+        """Look at workflows in turn for as long as there is time; tell whether the round came to its end."""
+        if self._round is None:
+            self._round, self._seen = iter(self._kit.store.workflows()), set()
+        try:
+            for name in self._round:
+                if name not in self._seen:
+                    self._look(name, now)
+                if time.monotonic() >= deadline:
+                    return False
+        except CheckpointError:
+            # A listing that broke off would look like one that came to its end.
+            self._round = None
+            raise
+        self._round = None
+        for gone in self._rows.keys() - self._seen:
+            self._forget(gone)
+        return True
+
+    def _look(self, workflow_id: str, now: datetime) -> None:
+        self._seen.add(workflow_id)
+        facts = self.facts(workflow_id)
+        if facts is None:
+            self._forget(workflow_id)
+            return
+        new = self._judged(facts, now), facts
+        if self._rows.get(workflow_id) != new:
+            self._rows[workflow_id], self._is_changed = new, True
+
+    def _forget(self, workflow_id: str) -> None:
+        self._facts.pop(workflow_id, None)
+        self._is_changed = self._rows.pop(workflow_id, None) is not None or self._is_changed
 
     def _is_settled(self, facts: RunFacts) -> bool:
         if facts.is_settled:

@@ -37,7 +37,7 @@ WORKFLOWS_MAX = 100
 LISTED_MAX = 1_000
 LISTED_ENTRIES_MAX = 1_000_000
 #: More workflows than these are not asked one by one how new they are.
-DATED_MAX = 10_000
+DATED_MAX = 1_000
 #: So much of the trail is looked at, its end.
 TRAIL_ENTRIES_MAX = 50_000
 #: So much is read of one workflow, the newest first.

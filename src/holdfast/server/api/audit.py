@@ -232,7 +232,8 @@ def lines(desk: Desk, asked: Asked[LinesQuery, None]) -> Answer:
     size = desk.kit.store.integrate()
     found, held = list[bytes](), 0
     for _, line in islice(_forward(desk, asked.query.start, size), asked.query.limit):
-        found.append(line)
+        # What is damaged stays one line: those after it would be taken for others.
+        found.append(line.rstrip(b"\n").replace(b"\n", b"\0") + b"\n")
         held += len(line)
         if held > _LINES_BYTES_MAX:
             break

@@ -14,7 +14,7 @@ from holdfast.application.insight.event_story import words
 from holdfast.application.insight.state_nodes import children_of
 from holdfast.application.loading import record_fields
 from holdfast.application.quarantine_files import is_quarantined
-from holdfast.application.resolve import Found, living
+from holdfast.application.resolve import Found
 from holdfast.domain.access import Scope
 from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES
 from holdfast.domain.errors import CheckpointError
@@ -56,10 +56,14 @@ class CheckpointsQuery(msgspec.Struct):
 
 
 class CheckpointPage(msgspec.Struct):
-    """Some checkpoints, newest first. A page may be short and go on: so many were looked at."""
+    """Some checkpoints, newest first. A page may be short and go on: so many were looked at.
+
+    `is_complete` says whether every workflow was looked at by now; of very many that takes several requests.
+    """
 
     items: list[CheckpointRow]
     next_cursor: str | None
+    is_complete: bool = True
 
 
 class StateField(msgspec.Struct):
@@ -106,7 +110,8 @@ def list_checkpoints(desk: Desk, asked: Asked[CheckpointsQuery, None]) -> Checkp
         aware(query.since),
         aware(query.until),
     )
-    return CheckpointPage(*checkpoint_page(desk.kit, desk.runs, wanted, query.cursor, query.limit))
+    rows, following = checkpoint_page(desk.runs, wanted, query.cursor, query.limit)
+    return CheckpointPage(rows, following, query.run is not None or desk.runs.is_complete)
 
 
 def show_checkpoint(desk: Desk, asked: Asked[None, None]) -> Answer:
@@ -178,7 +183,8 @@ def _error(desk: Desk, found: Found) -> str | None:
 def _neighbours(desk: Desk, found: Found) -> tuple[str | None, str | None]:
     """Name the checkpoints before and after one that are kept."""
     later = None
-    entries = living(desk.kit.store, found.workflow_id)
+    facts = desk.runs.facts(found.workflow_id)
+    entries = iter(()) if facts is None else (entry for _, entry in desk.runs.recent.of(facts))
     for entry in entries:
         if entry.sequence <= found.entry.sequence:
             break

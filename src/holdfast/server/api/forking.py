@@ -82,7 +82,7 @@ def plan_fork(desk: Desk, asked: Asked[None, WhatToFork]) -> ForkPlan:
         len(body.edits),
         [f"there is a workflow {body.new_workflow_id} already"] if is_new_taken else [],
         [*point.notes, *(f"event {one.seq} ({one.type}): {one.reason}" for one in point.skipped[:20])],
-        _command(str(point), body),
+        _command(desk.kit.store.url, str(point), body),
     )
 
 
@@ -128,13 +128,12 @@ def _misfit(error: EditError) -> Refusal:
     return Refusal(422, "edit_does_not_fit", said, place=place, errors=[Detail(error.why, place)])
 
 
-def _command(point: str, body: WhatToFork) -> str:
+def _command(store: str, point: str, body: WhatToFork) -> str:
     """Write the equal command, if there is one."""
     if not all(map(_can_say, body.edits)):
         return ""
-    return command(
-        "fork", [point, body.new_workflow_id], [assignment(edit.path, edit.value) for edit in body.edits]
-    )
+    edits = [assignment(edit.path, edit.value) for edit in body.edits]
+    return command(store, "fork", [point, body.new_workflow_id], edits)
 
 
 def _can_say(edit: Edit) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from shlex import quote
 
 from holdfast.application.insight.overview import Need, NeedAction, NeedKind, Overview, overview
 from holdfast.domain.access import Scope
@@ -27,7 +28,8 @@ def _unanchored(desk: Desk) -> Need | None:
     if unsigned <= 2 * desk.kit.head_interval:
         return None
     reason = f"{unsigned} entries of the trail are not covered by a signed head"
-    return Need(NeedKind.UNANCHORED, None, None, "", reason, NeedAction.NONE, "holdfast audit anchor")
+    command = f"holdfast audit anchor --store={quote(desk.kit.store.url)}"
+    return Need(NeedKind.UNANCHORED, None, None, "", reason, NeedAction.NONE, command)
 
 
 OPERATIONS = (

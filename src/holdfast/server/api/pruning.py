@@ -121,7 +121,7 @@ def plan(desk: Desk, asked: Asked[None, WhatToPrune]) -> PrunePlan:
         len(planned.keep),
         seen.plan.freed_bytes,
         holds_against(desk, body.workflow_id),
-        _command(body),
+        _command(desk.kit.store.url, body),
         timestamp_text(planned.expires_at),
     )
 
@@ -162,7 +162,7 @@ def _seen(desk: Desk, workflow_id: str, policy: RetentionPolicy) -> _Seen:
     return _Seen(found, tuple(sorted(one for one in kept if one not in going)))
 
 
-def _command(body: WhatToPrune) -> str:
+def _command(store: str, body: WhatToPrune) -> str:
     policy = body.policy
     options = [
         f"--keep-last={policy.keep_last}",
@@ -173,7 +173,7 @@ def _command(body: WhatToPrune) -> str:
         *option("max-per-phase", policy.max_per_phase),
         *option("max-bytes", policy.max_bytes),
     ]
-    return command("prune", [body.workflow_id], options)
+    return command(store, "prune", [body.workflow_id], options)
 
 
 OPERATIONS = (

@@ -105,7 +105,7 @@ def plan_recovery(desk: Desk, asked: Asked[None, WhatToRecover]) -> RecoveryPlan
     """Tell what a recovery would do."""
     body = asked.body
     plan = desk.service.plan_recovery(body.workflow_id, body.mode, body.target)
-    return _plan(plan, _repeats(desk, plan), _held(plan.lease), body)
+    return _plan(plan, _repeats(desk, plan), _held(plan.lease), body, desk.kit.store.url)
 
 
 def recover(desk: Desk, asked: Asked[None, Recover]) -> Answer:
@@ -171,7 +171,11 @@ def _held(lease: Lease | None) -> LeaseHeld | None:
 
 
 def _plan(
-    plan: recovery_plan.RecoveryPlan, repeats: Repeats, held: LeaseHeld | None, body: WhatToRecover
+    plan: recovery_plan.RecoveryPlan,
+    repeats: Repeats,
+    held: LeaseHeld | None,
+    body: WhatToRecover,
+    store: str,
 ) -> RecoveryPlan:
     needs = ["take_over"] if held is not None and held.is_live and not held.is_dead else []
     needs += ["allow_repeat_effects"] if repeats.effects_at_risk else []
@@ -192,14 +196,15 @@ def _plan(
         steps_repeated=list(repeats.steps_repeated),
         effects_at_risk=list(repeats.effects_at_risk),
         needs=needs,
-        command=_command(body, is_taken="take_over" in needs),
+        command=_command(store, body, needs),
     )
 
 
-def _command(body: WhatToRecover, *, is_taken: bool) -> str:
+def _command(store: str, body: WhatToRecover, needs: list[str]) -> str:
     mode = ["--mode=full"] if body.mode == "full" else []
-    options = [*mode, *option("to", body.target), "--no-resume", *option("take-over", is_taken)]
-    return command("recover", [body.workflow_id], options)
+    allowed = [f"--{need.replace('_', '-')}" for need in needs]
+    options = [*mode, *option("to", body.target), "--no-resume", *allowed]
+    return command(store, "recover", [body.workflow_id], options)
 
 
 def _recovered(result: RecoveryResult) -> Recovered:

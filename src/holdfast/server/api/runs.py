@@ -42,10 +42,14 @@ class RunsQuery(msgspec.Struct):
 
 
 class RunPage(msgspec.Struct):
-    """Some workflows, the one that was active last first."""
+    """Some workflows, the one that was active last first.
+
+    `is_complete` says whether every workflow was looked at by now; of very many that takes several requests.
+    """
 
     items: list[RunRow]
     next_cursor: str | None
+    is_complete: bool = True
 
 
 class LeaseRow(msgspec.Struct):
@@ -147,7 +151,7 @@ def list_runs(desk: Desk, asked: Asked[RunsQuery, None]) -> RunPage:
         query.q or "",
     )
     rows, following = desk.runs.page(wanted, query.cursor, query.limit)
-    return RunPage([shown_row(asked, row) for row in rows], following)
+    return RunPage([shown_row(asked, row) for row in rows], following, desk.runs.is_complete)
 
 
 def show_run(desk: Desk, asked: Asked[None, None]) -> RunDetail:

@@ -41,11 +41,14 @@ function withStore(text) {
   return isNamed ? `${text} --store ${quoted(store)}` : text;
 }
 
+/** Which store it is need not be read again and again; it is there when the command is copied. */
+const withoutStore = (text) => text.replace(/ ('--store=[^']*'|--store=\S+)/, "");
+
 export function Command({ text, label = "The same on the command line" }) {
   if (!text) return null;
   const whole = withStore(text);
   return html`<div class="command"><span class="sr">${label}: </span><code tabindex="0"
-    title=${whole}>${text}</code>
+    title=${whole}>${withoutStore(text)}</code>
     <${Copy} text=${whole} label="Copy the command" /></div>`;
 }
 

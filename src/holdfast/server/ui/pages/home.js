@@ -1,6 +1,6 @@
 // What needs somebody, most urgent first; then what is at work, with the age of its last good checkpoint.
 
-import { html, useMemo } from "../vendor/preact.js";
+import { html, useEffect, useMemo } from "../vendor/preact.js";
 import { useGet } from "../api.js";
 import { Badge, Bytes, Button, Card, Command, Count, Empty, Figure, Icon, Loaded, Page, Status, Table, Term,
   Time, act, countText, short, spanText, toneOf } from "../parts.js";
@@ -9,6 +9,8 @@ import { to } from "../router.js";
 // So many of one kind are shown at once.
 const SHOWN_MAX = 12;
 const SKEW_MS_MAX = 60_000;
+// So soon it is asked again while the server has not looked at every run.
+const UNFINISHED_MS = 1_000;
 const STATUSES = ["running", "waiting", "crashed", "failed", "paused", "completed", "idle"];
 
 // What the one primary action of a need is: its words, the scope that it needs, and what it does.
@@ -92,6 +94,11 @@ const COLUMNS = [
 
 export default function Home() {
   const overview = useGet("/overview", { live: true });
+  useEffect(() => {
+    if (overview.data?.is_complete !== false) return undefined;
+    const timer = setTimeout(overview.reload, UNFINISHED_MS);
+    return () => clearTimeout(timer);
+  }, [overview.data]);
   return html`<${Page} title="What needs you"><${Loaded} of=${overview} lines=${8}>${(data) =>
     html`<${Glance} data=${data} />`}</${Loaded}></${Page}>`;
 }
@@ -105,16 +112,23 @@ function Skew({ now }) {
     are off by that much.</p>`;
 }
 
+/** A store of very many runs is not looked at as a whole at once. */
+function Unfinished({ isComplete, total }) {
+  if (isComplete !== false) return null;
+  return html`<p role="status" data-testid="unfinished"><${Badge} tone="info"
+    icon="info">Looking</${Badge}> ${countText(total)} runs so far; there are more.</p>`;
+}
+
 function Glance({ data }) {
   const total = Object.values(data.counts).reduce((sum, count) => sum + count, 0);
-  if (!total && !data.needs.length) {
+  if (!total && !data.needs.length && data.is_complete) {
     return html`<${Card}><${Empty} title="This store has no runs yet"
       text="A run appears with its first checkpoint. To see one now:" command="holdfast demo --store PATH"
         /></${Card}>`;
   }
   const calm = html`<div class="empty" data-testid="calm"><${Badge} tone="ok"
     icon="check">All is well</${Badge}><p>Nothing crashed, failed, waits or is in quarantine.</p></div>`;
-  return html`<${Skew} now=${data.now} /><div class="figures" role="group" aria-label="Runs by status">
+  return html`<${Skew} now=${data.now} /><${Unfinished} isComplete=${data.is_complete} total=${total} /><div class="figures" role="group" aria-label="Runs by status">
       ${STATUSES.map((status) => html`<${Figure} label=${status} value=${countText(data.counts[status] || 0)}
         href=${to.runs({ status })}
         tone=${data.counts[status] ? toneOf(status) : ""} />`)}
