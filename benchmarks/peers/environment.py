@@ -12,6 +12,10 @@ PLACE = Path("build/peers")
 _HERE = Path(__file__).parent
 
 
+class EnvironmentUnavailableError(Exception):
+    """The packages of a peer could not be installed here."""
+
+
 def python_of(peer: str) -> Path:
     """Make the environment if it is missing or was made from other pins; tell its interpreter."""
     requirements = _HERE / f"{peer}_requirements.txt"
@@ -22,9 +26,18 @@ def python_of(peer: str) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
         folder.parent.mkdir(parents=True, exist_ok=True)
         for command in _commands(folder, python, requirements):
-            subprocess.run(command, check=True)
+            _run(command, peer)
         mark.write_text(wanted)
     return python
+
+
+def _run(command: list[str], peer: str) -> None:
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        told = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
+        why = next((line for line in reversed(told) if "rror" in line), told[-1])
+        raise EnvironmentUnavailableError(f"the environment of {peer} cannot be made: {why}") from error
 
 
 def _commands(folder: Path, python: Path, requirements: Path) -> list[list[str]]:

@@ -27,6 +27,12 @@ class Server:
             connection.execute(f"create database {name}")
         return self._url(name)
 
+    def drop(self, url: str) -> None:
+        """Remove a database that was given out, whoever is still connected to it."""
+        name = url.partition("?")[0].rpartition("/")[2]
+        with psycopg.connect(self._url(DATABASE), autocommit=True) as connection:
+            connection.execute(f"drop database {name} with (force)")
+
     def _url(self, database: str) -> str:
         return f"postgresql://{SUPERUSER}@/{database}?host={self._socket_folder}"
 
