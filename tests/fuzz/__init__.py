@@ -1,0 +1,1 @@
+"""Fuzzing: every decoder that meets bytes from outside answers, or raises an error of ours."""

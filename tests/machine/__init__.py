@@ -1,0 +1,1 @@
+"""What only a real machine shows: mounted file systems, block devices, traced calls, memory, clocks."""
