@@ -25,6 +25,7 @@ T = TypeVar("T")
 #: Into how many parts a harness with very many cases is cut: each takes about a minute.
 PARTS = 24
 EXAMPLES_MAX = 20
+NOT_RUN = "not run"
 _PART_IN_ID = re.compile(r"-?part(?P<number>\d+)of\d+-?")
 
 
@@ -77,6 +78,13 @@ class Done:
     cases: int = 0
     violations: int = 0
     examples: list[str] = field(default_factory=list)
+    #: What a harness says of itself: its name, the store, the seed, whether it was the control, why not run.
+    about: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is no reason to do it again: what could not run may be able to another time."""
+        return self.outcome not in ("failed", NOT_RUN)
 
 
 class Ledger:
@@ -110,7 +118,7 @@ class Campaign:
 
     def __init__(self, ledger: Ledger, deadline: float) -> None:
         self.deadline = deadline
-        self._passed = {nodeid for nodeid, done in ledger.read().items() if done.outcome != "failed"}
+        self._passed = {nodeid for nodeid, done in ledger.read().items() if done.is_over}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
@@ -157,6 +165,7 @@ class Chronicle:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         known = {nodeid: done for nodeid, done in self._ledger.read().items() if nodeid in self._ids}
+        write_result(self._ledger, self._ids, list(known.values()))
         terminalreporter.section(f"campaign on source {self._ledger.tree}")
         for line in summary(self._ids, known.values(), self._ran):
             terminalreporter.line(line)
@@ -173,20 +182,25 @@ def _result(reports: list[pytest.TestReport]) -> Done:
     told: dict[str, Any] = dict(reports[-1].user_properties)
     seconds = round(sum(report.duration for report in reports), 3)
     violations = list(told.get("violations", ()))
-    return Done(
-        reports[0].nodeid, outcome, seconds, told.get("cases", 0), len(violations), violations[:EXAMPLES_MAX]
-    )
+    about = told.get("about", {})
+    if outcome == "passed" and about.get("not_run"):
+        outcome = NOT_RUN
+    found = len(violations), violations[:EXAMPLES_MAX]
+    return Done(reports[0].nodeid, outcome, seconds, told.get("cases", 0), *found, about)
 
 
 def summary(ids: Iterable[str], known: Iterable[Done], ran: int) -> list[str]:
     """Say how much of a campaign is done, harness by harness where it is cut into parts."""
     results = list(known)
-    done = [result for result in results if result.outcome != "failed"]
+    done = [result for result in results if result.is_over]
+    not_run = [result for result in results if result.outcome == NOT_RUN]
     total = Counter(harness_of(nodeid) or "" for nodeid in ids)
     lines = [_harness_line(name, total[name], results) for name in sorted(filter(None, total))]
     lines += [f"VIOLATION {result.nodeid}: {text}" for result in results for text in result.examples]
+    lines += [f"NOT RUN {result.nodeid}: {result.about['not_run']}" for result in not_run]
     lines.append(
-        f"{len(done)} of {total.total()} pieces done ({ran} ran now), {len(results) - len(done)} failed; "
+        f"{len(done)} of {total.total()} pieces done ({ran} ran now), "
+        f"{len(results) - len(done) - len(not_run)} failed; "
         f"{sum(result.cases for result in results):,} cases in parts, "
         f"{sum(result.violations for result in results)} violations"
     )
@@ -197,6 +211,77 @@ def summary(ids: Iterable[str], known: Iterable[Done], ran: int) -> list[str]:
 
 def _harness_line(name: str, total: int, results: list[Done]) -> str:
     mine = [result for result in results if harness_of(result.nodeid) == name]
-    done = sum(result.outcome != "failed" for result in mine)
+    done = sum(result.is_over for result in mine)
     cases, wrong = sum(result.cases for result in mine), sum(result.violations for result in mine)
     return f"{name}: {done} of {total} parts, {cases:,} cases, {wrong} violations"
+
+
+def write_result(ledger: Ledger, ids: Iterable[str], known: Sequence[Done]) -> None:
+    """Write what is known of this source for machines: a line per harness and store, and the other tests."""
+    named, others = list[Done](), list[Done]()
+    for result in known:
+        (named if result.about else others).append(result)
+    told = {
+        "tree": ledger.tree,
+        "pieces": len(set(ids)),
+        "done": sum(result.is_over for result in known),
+        "violations": sum(result.violations for result in known),
+        "harnesses": [
+            *harness_results(named, ledger.tree),
+            *(_parts_result(name, others, ledger.tree) for name in sorted(_names(others))),
+        ],
+        "other_tests": Counter(result.outcome for result in others if not harness_of(result.nodeid)),
+    }
+    ledger.path.parent.mkdir(parents=True, exist_ok=True)
+    (ledger.path.parent / "result.json").write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+
+
+def harness_results(known: Iterable[Done], tree: str) -> list[dict[str, Any]]:
+    """Add up the parts of each harness on each store; the control stands beside what it vouches for."""
+    kept: dict[tuple[str, str], list[Done]] = {}
+    for result in known:
+        kept.setdefault((result.about["harness"], result.about["store"]), []).append(result)
+    return [_told(name, store, results, tree) for (name, store), results in sorted(kept.items())]
+
+
+def _told(name: str, store: str, results: list[Done], tree: str) -> dict[str, Any]:
+    real = [result for result in results if not result.about["is_control"]]
+    controls = [result for result in results if result.about["is_control"]]
+    counts = Counter[str]()
+    for result in real:
+        counts.update(result.about["counts"])
+    reasons = sorted({result.about["not_run"] for result in results if result.about["not_run"]})
+    is_red = bool(controls) and all(result.about["is_red"] for result in controls)
+    return {
+        "harness": name,
+        "store": store,
+        "parts": len(real),
+        "cases": sum(result.cases for result in real),
+        "acknowledged": sum(result.about["acknowledged"] for result in real),
+        "counts": counts,
+        "violations": sum(result.violations for result in real),
+        "examples": [text for result in real for text in result.examples][:EXAMPLES_MAX],
+        "seconds": round(sum(result.seconds for result in results), 1),
+        "seeds": sorted({result.about["seed"] for result in real}),
+        "control": "not run" if not controls or reasons else "red" if is_red else "not red",
+        "not_run": "; ".join(reasons),
+        "tree": tree,
+    }
+
+
+def _names(known: Iterable[Done]) -> set[str]:
+    return {name for result in known if (name := harness_of(result.nodeid))}
+
+
+def _parts_result(name: str, known: Iterable[Done], tree: str) -> dict[str, Any]:
+    """Tell of a harness whose controls are tests of their own."""
+    mine = [result for result in known if harness_of(result.nodeid) == name]
+    return {
+        "harness": name,
+        "parts": len(mine),
+        "cases": sum(result.cases for result in mine),
+        "violations": sum(result.violations for result in mine),
+        "examples": [text for result in mine for text in result.examples][:EXAMPLES_MAX],
+        "seconds": round(sum(result.seconds for result in mine), 1),
+        "tree": tree,
+    }

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import is_hypothesis_test, settings
 
 from tests.campaign import Campaign, Chronicle, Ledger, Part, all_parts, fingerprint, order_of
+from tests.counting import Counting
 from tests.skip_gate import SkipGate, read_allowed
 
 # The conformance suite ships with the package, outside what pytest rewrites on its own.
@@ -26,7 +27,7 @@ CAMPAIGN_VARIABLE = "HOLDFAST_CAMPAIGN"
 WHOLE = (
     *(
         f"tests/{room}/"
-        for room in ("browser", "compliance", "crash", "faults", "power", "process", "recovery")
+        for room in ("browser", "compliance", "crash", "faults", "machine", "power", "process", "recovery")
     ),
     *(f"tests/test_{name}.py" for name in ("campaign", "config_effects", "docs", "encryption", "schemas")),
     *(f"tests/integrations/test_langgraph_{name}.py" for name in ("conformance", "killed", "page")),
@@ -44,7 +45,7 @@ ALLOWED_SKIPS = Path(__file__).with_name("allowed_skips.txt")
 # Fixtures and disks make the time of one example meaningless, so there is no deadline anywhere.
 # Runs by hand stay random: a failure prints the blob that reproduces it. What gates a change tries the
 # same examples every time, so that it judges the change and not the dice; the campaign tries many more.
-settings.register_profile("dev", max_examples=50, deadline=None, print_blob=True)
+settings.register_profile("dev", max_examples=25, deadline=None, print_blob=True)
 settings.register_profile("ci", max_examples=100, derandomize=True, deadline=None)
 settings.register_profile("campaign", max_examples=2_000, deadline=None, print_blob=True)
 
@@ -83,6 +84,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("--hypothesis-profile"):
         settings.load_profile("campaign" if is_campaign else "ci" if os.environ.get("CI") else "dev")
     config.pluginmanager.register(SkipGate(read_allowed(ALLOWED_SKIPS)), "skip_gate")
+    if config.getoption("--part") == "counted":
+        config.pluginmanager.register(Counting(), "counting")
     if is_campaign and config.getoption("--campaign-minutes") is not None:
         _bound(config, config.getoption("--campaign-minutes"))
 
@@ -139,6 +142,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     _deselect(config, items, lambda item: item.get_closest_marker("campaign") is not None)
     if part := config.getoption("--part"):
+        _deselect(config, items, lambda item: item.get_closest_marker("whole_room") is not None)
         _deselect(config, items, lambda item: _is_counted(item) != (part == "counted"))
 
 

@@ -20,7 +20,7 @@ TWO_TESTS = """
         assert settings.default.max_examples == 2_000
 
     def test_short(campaign):
-        assert settings.default.max_examples == (2_000 if campaign else 50)
+        assert settings.default.max_examples == (2_000 if campaign else 25)
 """
 
 IN_PARTS = """

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli.exits import Exit
+from tests.sizes import daily
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 #: Runs the code review, and pulls the plug after the merge and before that can be recorded.
@@ -62,7 +63,9 @@ def report_of(out: str) -> str:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("words", ["research[roofs]: done", "judge: done", "judge#2: done"])
+@pytest.mark.parametrize(
+    "words", daily(["research[roofs]: done", "judge: done", "judge#2: done"], ["judge: done"])
+)
 def test_the_research_team_is_killed_and_ends_as_if_it_had_not_been(environment, tmp_path, words):
     undisturbed = {**environment, "HOLDFAST_STORE": str(tmp_path / "other"), "THINKING_SECONDS": "0"}
     expected = run(undisturbed, "research_team")
@@ -87,7 +90,7 @@ def test_the_research_team_that_is_done_is_only_told_of(environment):
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("word", ["approve", "deny"])
+@pytest.mark.parametrize("word", daily(["approve", "deny"], ["deny"]))
 def test_the_code_review_waits_for_an_answer_that_is_given_while_nothing_runs(environment, tmp_path, word):
     assert "waiting for merge: merge" in run(environment, "code_review")
     run(environment, "code_review", word, "ann")
@@ -114,7 +117,7 @@ def test_a_merge_that_nobody_saw_end_does_not_happen_twice(environment, tmp_path
 
 @pytest.mark.sweep
 def test_the_nightly_batch_goes_on_where_it_was_killed(environment, campaign: bool):
-    count = 1_000 if campaign else 40
+    count = 1_000 if campaign else 20
     run_until(environment, "nightly_batch", f"{count // 2:,} of", str(count), "night")
     ended = run(environment, "nightly_batch", str(count), "night")
     assert f"{count:,} completed" in ended

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import pairwise
+from typing import Any
 
 import pytest
 
 from holdfast.application.engine import Engine
+from holdfast.application.retain import PruneResult
 from holdfast.domain.checkpoint import CheckpointType
 from holdfast.domain.errors import CheckpointWriteError, InvalidStateError
 from holdfast.domain.retention import RetentionPolicy
@@ -53,6 +56,27 @@ def test_pruning_that_removes_nothing_writes_nothing() -> None:
     store.calls.clear()
     assert int(engine.prune("W", RetentionPolicy())) == 0
     assert store.calls["commit"] == store.calls["remove"] == store.calls["put_keyframe"] == 0
+
+
+def test_retention_looks_at_a_long_workflow_only_when_it_has_grown_by_a_share(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("holdfast.application.engine._LONG_WORKFLOW", 40)
+    monkeypatch.setattr("holdfast.application.engine._RETAINED_SHARE", 1)
+    engine = Engine(make_kit(retain=True, retain_count=2, retain_days=0))
+    looked: list[int] = []
+    prune = engine.prune
+
+    def counted(workflow_id: str, policy: RetentionPolicy, **more: Any) -> PruneResult:
+        looked.append(engine.kit.store.head("W").sequence)
+        return prune(workflow_id, policy, **more)
+
+    monkeypatch.setattr(engine, "prune", counted)
+    for step in range(400):
+        save(engine, {"n": step, "text": "x" * (step % 7) * 3_000})
+    assert len([at for at in looked if at < 40]) > 2
+    long = [at for at in looked if at >= 40]
+    assert len(long) > 1 and all(later >= 2 * earlier for earlier, later in pairwise(long))
 
 
 @pytest.mark.sweep

@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.application.commit_queue import CommitQueue, Lineage, Ticket
 from holdfast.application.housekeeping import Housekeeper, KeyframeJob
+from holdfast.application.keyframes import Caption
 from holdfast.application.loading import caption_of
 from holdfast.application.snapshot import from_plain
 from holdfast.domain.errors import CheckpointError, CheckpointWriteError, DiskFullError, StoreClosedError
@@ -21,7 +22,9 @@ from tests.application.services import make_kit, make_service
 class Room:
     """A store with two checkpoints, and a housekeeper for it."""
 
-    def __init__(self, *, background: bool = False, after: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, *, background: bool = False, after: Callable[[Caption], None] = lambda _: None
+    ) -> None:
         self.store = FailingStore()
         service = make_service(self.store)
         service.create_checkpoint("W", {"a": 1})
@@ -51,8 +54,8 @@ def test_with_a_thread_they_are_done_by_it_and_followed_up() -> None:
     done = threading.Event()
     seen: list[str] = []
 
-    def after(workflow_id: str) -> None:
-        seen.append(f"{workflow_id} in {threading.current_thread().name}")
+    def after(caption: Caption) -> None:
+        seen.append(f"{caption.workflow_id} in {threading.current_thread().name}")
         done.set()
 
     room = Room(background=True, after=after)

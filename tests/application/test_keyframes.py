@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from holdfast.adapters.formats import Formats
 from holdfast.application.keyframes import Caption, build_keyframe, lift_stored, read_keyframe
 from holdfast.domain.errors import CheckpointCorruptError, UnsupportedVersionError
+from holdfast.domain.tree import copy_tree
 
 PLAIN = Formats("json", "none")
 CAPTION = Caption(
@@ -35,7 +37,7 @@ TREE: dict[str, Any] = {
 
 
 def test_a_person_finds_each_field_and_item_on_a_line_of_its_own() -> None:
-    keyframe = build_keyframe(CAPTION, TREE, (), PLAIN)
+    keyframe = build_keyframe(CAPTION, copy_tree(TREE), (), PLAIN)
     lines = keyframe.data.decode().splitlines()
     assert lines[0] == "{"
     assert lines[1] == '"$schema": "checkpoint-schema-v1.0.0",'
@@ -86,7 +88,7 @@ def test_a_person_finds_each_field_and_item_on_a_line_of_its_own() -> None:
 )
 def test_every_form_is_read_back(formats: Formats, suffix: str) -> None:
     tree = {**TREE, "raw": b"\x00\n\xff" * 50, "due": {"$hf": "date", "v": "2026-01-11"}}
-    keyframe = build_keyframe(CAPTION, tree, ("c" * 64,), formats)
+    keyframe = build_keyframe(CAPTION, copy_tree(tree), ("c" * 64,), formats)
     assert keyframe.entry.suffix == suffix
     assert keyframe.entry.blobs == ("c" * 64,)
     assert b'"blobs":["' + b"c" * 64 in keyframe.data
@@ -96,9 +98,19 @@ def test_every_form_is_read_back(formats: Formats, suffix: str) -> None:
     assert read.tagged
 
 
+@pytest.mark.parametrize("threshold_bytes", [0, 10**9])
+def test_a_large_state_is_written_a_part_at_a_time_and_read_back(threshold_bytes: int) -> None:
+    items = [{"n": at, "text": "x" * 20, "raw": b"\xff"} for at in range(1_000)]
+    tree = {"messages": items, "context": {"deep": {"er": items, "few": items[:3]}, "none": {}, "odd": [1.5]}}
+    caption = replace(CAPTION, size_bytes=1 << 20)
+    formats = Formats("json", "zstd", threshold_bytes)
+    keyframe = build_keyframe(caption, copy_tree(tree), (), formats)
+    assert read_keyframe(keyframe.data, PLAIN, "WF-1", 42).tree == tree
+
+
 @pytest.mark.parametrize("formats", [PLAIN, Formats("msgpack", "zstd", 0)])
 def test_a_state_without_tags_says_so(formats: Formats) -> None:
-    assert not read_keyframe(build_keyframe(CAPTION, TREE, (), formats).data, PLAIN, "", 0).tagged
+    assert not read_keyframe(build_keyframe(CAPTION, copy_tree(TREE), (), formats).data, PLAIN, "", 0).tagged
 
 
 def test_the_first_keyframe_has_no_checksum_yet() -> None:
@@ -123,7 +135,9 @@ def test_other_bytes_are_no_keyframe(data: bytes) -> None:
 
 
 def test_a_newer_schema_is_refused_by_name() -> None:
-    data = build_keyframe(CAPTION, TREE, (), PLAIN).data.replace(b"schema-v1.0.0", b"schema-v2.0.0")
+    data = build_keyframe(CAPTION, copy_tree(TREE), (), PLAIN).data.replace(
+        b"schema-v1.0.0", b"schema-v2.0.0"
+    )
     with pytest.raises(UnsupportedVersionError, match=r"v2\.0\.0"):
         read_keyframe(data, PLAIN, "W", 1)
 

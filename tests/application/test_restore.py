@@ -7,13 +7,19 @@ from functools import partial
 
 import pytest
 
+from holdfast.adapters.formats import Formats
+from holdfast.adapters.memory import MemoryStore
+from holdfast.application.keyframes import ReadKeyframe
+from holdfast.application.records import build, change_body, open_record
 from holdfast.application.restore import Restorer, parent_of
+from holdfast.domain import delta
 from holdfast.domain.errors import (
     CheckpointCorruptError,
     CheckpointError,
     CheckpointNotFoundError,
     ChecksumMismatchError,
 )
+from holdfast.domain.ids import GENESIS
 from holdfast.domain.record import Head, Keyframe
 from holdfast.testing import FailingStore
 from tests.application.services import make_service
@@ -145,3 +151,12 @@ def test_from_the_oldest_keyframe_damage_in_between_is_gone_around() -> None:
     store.calls.clear()
     assert restorer(store).restore("W", 80, is_from_oldest=True).tree["context"]["n"] == 79
     assert store.calls["keyframe"] == 2
+
+
+def test_changes_that_leave_no_object_are_no_state() -> None:
+    data, checksum = build({"seq": 2}, change_body([delta.set_value((), 1)], Formats()), GENESIS)
+    record = open_record(data, GENESIS, "W", 2)
+    assert record.checksum == checksum
+    restorer = Restorer(MemoryStore(), Formats())
+    with pytest.raises(CheckpointCorruptError, match="is not an object"):
+        restorer._apply(ReadKeyframe({"n": 1}, GENESIS, False, False), [record], ())

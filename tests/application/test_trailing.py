@@ -24,6 +24,7 @@ from holdfast.domain.errors import (
     LeaseHeldError,
     StateTooLargeError,
     StoreReadOnlyError,
+    UnsupportedTypeError,
 )
 from holdfast.domain.payload import decode_payload
 from holdfast.domain.record import Commit
@@ -191,7 +192,14 @@ def test_refusals_are_noted_with_their_reason(store: MemoryStore) -> None:
     refused = [entry for entry in entries(store) if entry.type == AuditType.OPERATION_REFUSED]
     codes = [entry.facts["code"] for entry in refused]
     assert codes == ["state_too_large", "checkpoint_conflict", "lease_held", "lease_held"]
-    assert {entry.outcome for entry in refused} == {Outcome.REFUSED}
+    assert {(entry.outcome, entry.workflow_id) for entry in refused} == {(Outcome.REFUSED, "W")}
+
+
+def test_a_refusal_repeats_no_secret_of_the_caller(store: MemoryStore) -> None:
+    secret = "sk-proj-" + "Ab1" * 14
+    with pytest.raises(UnsupportedTypeError) as refused:
+        serve(store).create_checkpoint("W", {secret: object()})
+    assert secret not in f"{refused.value} {refused.value.place}"
 
 
 def test_what_fails_leaves_no_entry(store: MemoryStore) -> None:

@@ -9,7 +9,8 @@ import pytest
 from playwright.sync_api import expect
 
 import holdfast
-from holdfast.server.json_patch import Edit, patched
+from holdfast.domain.json_patch import patched
+from holdfast.server.json_patch import Edit, steps
 from tests.browser.browsing import step, visit
 from tests.browser.test_checkpoint import CLIPBOARD, COPIED
 
@@ -96,4 +97,4 @@ def test_the_copied_patch_makes_one_state_of_the_other(browser, small):
     with visit(browser, small) as visited:
         before, after = (visited.page.evaluate(get.format(number)) for number in (1, 2))
     assert before != after
-    assert patched(before, msgspec.convert(patch, list[Edit])) == after
+    assert patched(before, steps(msgspec.convert(patch, list[Edit]))) == after

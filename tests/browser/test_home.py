@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 import holdfast
+from holdfast.application.insight.runs import RunBook
 from tests.browser.browsing import visit
 from tests.server.served import running
 
@@ -103,6 +104,7 @@ def test_the_mark_goes_stale_with_the_server_and_comes_back_with_it(browser, tmp
             with running(url, port=served.desk.settings.port, actor="ann") as back:
                 # As after a break of the line: whoever was signed in still is.
                 back.desk.doorkeeper.key = served.desk.doorkeeper.key
+                back.desk.doorkeeper.cookie = served.desk.doorkeeper.cookie
                 back.desk.doorkeeper.sessions = served.desk.doorkeeper.sessions
                 live(visited, "live")
                 change(back, "after-the-break", {"n": 1})
@@ -120,3 +122,17 @@ def test_a_server_that_was_started_again_asks_who_is_there(browser, tmp_path):
             live(visited, "stale")
             with running(url, port=served.desk.settings.port, actor="ann"):
                 expect(visited.at("sign-in")).to_be_visible()
+
+
+def test_a_store_of_very_many_runs_says_that_it_is_still_looked_at(browser, tmp_path):
+    url = f"file:{tmp_path}/store"
+    with holdfast.open(url) as service:
+        for number in range(3):
+            service.create_checkpoint(f"run-{number}", {})
+    with running(url) as served:
+        # One workflow for each request.
+        served.desk.runs = RunBook(served.desk.kit, first_seconds=0.0, sweep_seconds=0.0)
+        with visit(browser, served) as visited:
+            expect(visited.at("unfinished")).to_contain_text("there are more")
+            expect(visited.at("unfinished")).to_have_count(0)
+            expect(visited.page.get_by_role("group", name="Runs by status")).to_contain_text("3")

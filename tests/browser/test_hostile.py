@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.browsing import step, visit
 from tests.browser.stores import HOSTILE
+from tests.sizes import daily
 
 #: Waits until somebody obeyed.
 OBEYED = """() => new Promise((done) => {
@@ -33,7 +34,7 @@ def test_pages_of_the_whole_store_obey_nothing(looking):
     expect(looking.at("quarantined")).to_contain_text(HOSTILE[0])
 
 
-@pytest.mark.parametrize("number", range(len(HOSTILE)))
+@pytest.mark.parametrize("number", daily(range(len(HOSTILE)), range(3), otherwise=pytest.mark.whole_room))
 def test_pages_of_a_run_obey_nothing(looking, number):
     name = NAMES[number]
     for route in (

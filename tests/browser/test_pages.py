@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from tests.browser.browsing import step, visit
 from tests.named_tests import ROOT
+from tests.sizes import daily
 
 #: Every kind of page with an address that the small store answers, and its heading.
 PAGES = {
@@ -64,7 +65,12 @@ def test_every_page_opens_on_an_empty_store(browser, empty):
         visited.check()
 
 
-@pytest.mark.parametrize("route", ["/runs/kelp?tab=graph", f"/checkpoints/{step('kelp@12')}", "/audit/3"])
+#: Addresses that are opened anew, and those that lead nowhere; one of each is enough every day.
+DEEP = ["/runs/kelp?tab=graph", f"/checkpoints/{step('kelp@12')}", "/audit/3"]
+LOST = ["/runs/nobody", f"/checkpoints/{step('kelp@999')}", "/audit/999999", "/quarantine?name=nothing"]
+
+
+@pytest.mark.parametrize("route", daily(DEEP, DEEP[:1], otherwise=pytest.mark.whole_room))
 def test_a_deep_link_survives_a_reload(looking, route):
     looking.go(route)
     looking.page.reload()
@@ -111,9 +117,7 @@ def test_an_unknown_address_says_so_and_leads_home(looking):
     expect(looking.heading).to_have_text("What needs you")
 
 
-@pytest.mark.parametrize(
-    "route", ["/runs/nobody", f"/checkpoints/{step('kelp@999')}", "/audit/999999", "/quarantine?name=nothing"]
-)
+@pytest.mark.parametrize("route", daily(LOST, LOST[1:2], otherwise=pytest.mark.whole_room))
 def test_an_unknown_name_says_what_is_not_there(browser, small, route):
     with visit(browser, small) as visited:
         visited.go(route)

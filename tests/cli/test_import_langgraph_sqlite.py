@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -119,15 +120,14 @@ def with_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     """A file of a saver whose channel holds an object of a class of the application's."""
     (tmp_path / "reef_types.py").write_text(PROGRAM)
     monkeypatch.syspath_prepend(str(tmp_path))
-    from reef_types import Reef  # type: ignore[import-not-found]
-
+    reef = import_module("reef_types").Reef(7)
     path = tmp_path / "typed.db"
     with SqliteSaver.from_conn_string(str(path)) as saver:
         checkpoint: Any = {
             "v": 4,
             "id": "1efd3b9b-0000-6000-8000-000000000001",
             "ts": "2026-01-01T00:00:00+00:00",
-            "channel_values": {"reef": Reef(7)},
+            "channel_values": {"reef": reef},
             "channel_versions": {"reef": "1"},
             "versions_seen": {},
             "updated_channels": None,
@@ -149,11 +149,11 @@ def test_a_class_that_was_named_comes_over(run: Run, with_class: Path, tmp_path:
     named = ("--type", "reef_types:Reef")
     result = run("import", "langgraph-sqlite", with_class, "--store", tmp_path / "store", *named)
     assert result.exit_code == 0
-    from reef_types import Reef
+    reef_class = import_module("reef_types").Reef
 
-    with HoldfastSaver.open(str(tmp_path / "store"), types=[Reef]) as saver:
+    with HoldfastSaver.open(str(tmp_path / "store"), types=[reef_class]) as saver:
         (found,) = saver.list(None)
-        assert found.checkpoint["channel_values"] == {"reef": Reef(7)}
+        assert found.checkpoint["channel_values"] == {"reef": reef_class(7)}
 
 
 def test_a_file_of_before_task_paths_is_read(run: Run, source: Path, tmp_path: Path):

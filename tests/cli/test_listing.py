@@ -3,8 +3,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from holdfast import bootstrap
+from holdfast.application.insight.runs import RunState
+from holdfast.cli import listing
 from holdfast.cli.exits import Exit
 from holdfast.cli.listing import time_text
+from holdfast.domain.checkpoint import CheckpointStatus
+from holdfast.domain.run_events import RUN_UPDATED
 from tests.cli.conftest import Run
 
 
@@ -82,3 +86,30 @@ def test_tables_are_csv_and_json_lines_on_demand(run: Run, store: Path, monkeypa
     assert run("list", "--json", "--store", store).data["total"] == 2
     assert run("list", "nothing", "--store", store).error["code"] == "checkpoint_not_found"
     assert run("list", "--columns", "nothing", "--store", store).exit_code == Exit.USAGE
+
+
+def test_workflows_are_told_and_sought_by_how_their_runs_stand(run: Run, store: Path):
+    with bootstrap.open(str(store)) as service:
+        service.append_event("WF-1", RUN_UPDATED, {"fields": {"status": "waiting"}})
+        service.append_event("WF-9", "STARTED")
+    listed = run("list", "--json", "--store", store).data["workflows"]
+    found = {one["workflow_id"]: (one["status"], one["reason"]) for one in listed}
+    assert found["WF-1"] == ("waiting", "a question is open")
+    assert found["WF-9"] == ("empty", "it has no checkpoint")
+    chosen = run("list", "--status", "waiting", "--json", "--store", store).data
+    assert [one["workflow_id"] for one in chosen["workflows"]] == ["WF-1"] and chosen["total"] == 1
+    assert "waiting" in run("list", "--store", store).out
+    # What a checkpoint says of itself is asked for as before.
+    assert run("list", "--status", "active", "--json", "--store", store).data["total"] >= 1
+
+
+def test_a_status_that_nothing_has_is_a_mistake(run: Run, store: Path):
+    refused = run("list", "--status", "waitng", "--store", store)
+    assert refused.exit_code == Exit.USAGE and "running, waiting" in refused.err
+    of_checkpoints = run("list", "WF-1", "--status", "waiting", "--store", store)
+    assert of_checkpoints.exit_code == Exit.USAGE and "active, completed" in of_checkpoints.err
+
+
+def test_the_statuses_are_those_of_runs_and_checkpoints():
+    assert set(listing._RUN_STATES) == set(RunState)
+    assert set(listing._CHECKPOINT_STATES) == set(CheckpointStatus)

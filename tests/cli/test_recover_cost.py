@@ -38,3 +38,12 @@ def test_programs_are_told_the_same(run, store):
 def test_where_nothing_is_lost_nothing_is_said(run, store):
     shown = run("recover", "plain", "--plan", "--store", store).out
     assert "lost" not in shown and "twice" not in shown
+
+
+def test_what_a_plan_warns_of_is_refused_until_it_is_allowed(run, store):
+    refused = run("recover", "kelp", "--to", "9", "--json", "--store", store)
+    assert (refused.exit_code, json.loads(refused.err)["code"]) == (31, "effects_at_risk")
+    with holdfast.open(store) as service:
+        assert "WORKFLOW_RECOVERED" not in [entry.type for entry in service.audit.query_events()]
+    assert run("recover", "kelp", "--to", "9", "--allow-repeat-effects", "--store", store).exit_code == 0
+    assert run("recover", "plain", "--store", store).exit_code == 0

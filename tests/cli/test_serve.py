@@ -124,3 +124,18 @@ def test_a_store_that_is_not_there_is_not_made(run, tmp_path):
     done = run("serve", "--store", str(tmp_path / "none"))
     assert done.exit_code == 10
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--rate", "nan"], "--rate is a number"),
+        (["--rate", "inf"], "--rate is a number"),
+        (["--allow-host", "http://kelp.example"], "without scheme and port"),
+        (["--allow-host", "kelp.example:8787"], "without scheme and port"),
+        (["--allow-host", "a b"], "without scheme and port"),
+    ],
+)
+def test_a_setting_that_could_never_work_is_a_mistake(run, store, flags, said):
+    result = run("serve", "--store", store, *flags)
+    assert result.exit_code == 2 and said in result.err

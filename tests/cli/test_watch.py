@@ -204,3 +204,12 @@ def _rest(handle: int) -> bytes:
             break
         seen += piece
     return seen
+
+
+def test_a_workflow_that_has_ended_is_told_as_such(run: Run, store: Path):
+    end(store, failed=False)
+    result = run("watch", "WF-1", "--store", store)
+    assert (result.exit_code, result.out) == (0, "")
+    assert result.err == "WF-1 is completed; nothing happened while it was watched.\n"
+    [line] = run("watch", "WF-1", "--store", store, "--json").out.splitlines()
+    assert json.loads(line) == {"message_type": "standing", "workflow_id": "WF-1", "status": "completed"}

@@ -178,6 +178,9 @@ class SimulatedDisk(Disk):
         self.machine.did("sync all")
         return True
 
+    def forget(self, path: str, *, sync: bool) -> None:
+        """Nothing to do: this kernel believes nothing that is not true."""
+
     def rename(self, source: str, target: str) -> None:
         parent, _, name = target.rpartition("/")
         inode = self._inode(source)

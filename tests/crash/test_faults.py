@@ -95,7 +95,7 @@ def points(campaign: bool) -> Iterator[Fault]:
     for name in FAULTS:
         total = operations_of(name)
         for persistent in (False, True):
-            chosen = range(total) if campaign else sorted(rng.sample(range(total), 4))
+            chosen = range(total) if campaign else sorted(rng.sample(range(total), 2))
             yield from (Fault(name, at, persistent) for at in chosen)
 
 

@@ -284,7 +284,7 @@ def test_damage_is_told_or_harmless(
     record_property: Callable[[str, object], None],
 ) -> None:
     machine, counts = small_store(settled=settled), Counter[str]()
-    violations = list(harms(machine, chosen(kind(machine), part, 100), counts))
+    violations = list(harms(machine, chosen(kind(machine), part, 40), counts))
     name = f"{kind.__name__}_{'settled' if settled else 'journal'}"
     tell(name, part, counts, violations, record_property)
     assert violations == []

@@ -107,7 +107,7 @@ def test_hazard_06_a_reader_interrupted_anywhere_by_a_dying_neighbour_sees_whole
     look = 1
     while True:
         looks = 0
-        for operations in range(0, 40, 1 if campaign else 5):
+        for operations in range(0, 40, 1 if campaign else 9):
             looks, problems = interrupted_read(look, operations, read_only=read_only)
             found += problems
         if looks < look:

@@ -112,7 +112,7 @@ def test_a_damaged_store_never_gives_back_a_wrong_state(
 ) -> None:
     machine, truth = saved(settled=settled)
     counts = Counter[str]()
-    violations = list(wrongs(machine, truth, chosen(kind(machine), part, 50), counts))
+    violations = list(wrongs(machine, truth, chosen(kind(machine), part, 20), counts))
     name = f"service_{kind.__name__}_{'settled' if settled else 'journal'}"
     tell(name, part, counts, violations, record_property)
     assert violations == []

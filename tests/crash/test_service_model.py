@@ -48,7 +48,7 @@ class FileBench:
 
 
 TestServiceOnFiles = make_machine(FileBench).TestCase
-TestServiceOnFiles.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestServiceOnFiles.settings = settings(max_examples=15, stateful_step_count=30, deadline=None)
 
 
 def test_a_reader_blind_to_the_journal_goes_red(monkeypatch: pytest.MonkeyPatch) -> None:

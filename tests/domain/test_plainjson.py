@@ -158,3 +158,8 @@ def test_values_that_json_has_no_word_for_are_tagged_in_a_tree_for_json() -> Non
     }
     deep = nested(5_000)
     assert as_json_tree(deep) is deep
+
+
+def test_an_infinity_beside_a_text_that_looks_like_an_escape_is_read() -> None:
+    plain = {"text": '"\\ud800"', "n": float("inf")}
+    assert loads(dumps(plain)) == plain

@@ -25,6 +25,7 @@ from holdfast.domain.redaction import Redactor, Rules
 from holdfast.domain.tree import copy_tree
 from tests.canaries import ASSIGNED, CANARIES, TOKENS, Canary, some, traces
 from tests.domain.harmless import HARMLESS, STATES
+from tests.sizes import daily
 from tests.values import Invoice, Pair, Point, plain_trees, registry, values
 
 KEY = b"sixteen bytes or more"
@@ -394,10 +395,10 @@ def change(old: Any, new: Any, redactor: Redactor = WITH_RE2) -> tuple[list[dict
 
 @pytest.mark.sweep
 @every_canary
-def test_a_secret_split_across_two_appends_is_caught_at_every_place(canary: Canary) -> None:
+def test_a_secret_split_across_two_appends_is_caught_at_every_place(canary: Canary, campaign: bool) -> None:
     whole = f"so far {canary.text} and more"
     hidden = WITH_RE2.tree({"log": whole})[0]
-    step = 1 if len(whole) < 120 else 7
+    step = (1 if len(whole) < 120 else 7) if campaign else 1 + len(whole) // 12
     for cut in range(1, len(whole), step):
         ops, _, stored = change({"log": whole[:cut]}, {"log": whole})
         assert stored == hidden
@@ -582,7 +583,7 @@ UNITS = [
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("unit", daily(UNITS, UNITS[::3]))
 def test_texts_made_to_be_slow_are_done(unit: str) -> None:
     """Quadratic work on these would not be done before the test run's limit for one test."""
     text = unit * (100_000 // len(unit))

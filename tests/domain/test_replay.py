@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.event import Event
-from holdfast.domain.reducers import REDUCERS, Fields, Reducer, add_message
+from holdfast.domain.reducers import AGENT_STATE_EVENT, REDUCERS, TASK_EVENT, Fields, Reducer, add_message
 from holdfast.domain.replay import ERASED_REASON, Replayed, SkippedEvent, follow, replay
 
 WHEN = datetime(2026, 1, 11, 12, tzinfo=UTC)
@@ -228,3 +228,39 @@ def test_following_events_gives_the_state_after_each(count: int) -> None:
     fields = {"messages": ["none"], "context": {}}
     followed = [(one.seq, copy.deepcopy(state)) for one, state in follow(fields, events, reducers)]
     assert followed == [(one.seq, replay(fields, events[: one.seq], reducers).fields) for one in events]
+
+
+def both_ways(fields: Fields, events: list[Event]) -> Replayed:
+    """Replay, after comparing that with the plain way."""
+    found = replay(fields, events, REDUCERS)
+    assert found == one_by_one(fields, events, REDUCERS)
+    return found
+
+
+def test_a_task_finds_the_one_whose_id_is_equal_though_of_another_type() -> None:
+    found = both_ways({"tasks": [{"id": 1.0, "n": 1}]}, [event(1, TASK_EVENT, {"task": {"id": 1, "n": 2}})])
+    assert found.fields["tasks"] == [{"id": 1, "n": 2}]
+
+
+def test_tasks_without_an_id_are_in_nobodys_way() -> None:
+    events = [
+        event(1, TASK_EVENT, {"task": {"id": "b"}}),
+        event(2, TASK_EVENT, {"task": {"id": "b", "n": 1}}),
+    ]
+    found = both_ways({"tasks": [{"n": 0}, {"id": None}]}, events)
+    assert found.fields["tasks"][2:] == [{"id": "b", "n": 1}]
+
+
+def test_the_state_of_an_agent_grows_and_the_one_before_stays_as_it_was() -> None:
+    before = {"agent_states": {"a": {"x": 1}}}
+    events = [
+        event(seq, AGENT_STATE_EVENT, {"state": {"y": seq}}, agent)
+        for seq, agent in enumerate(["a", "b", "a"])
+    ]
+    found = both_ways(before, events)
+    assert found.fields["agent_states"] == {"a": {"x": 1, "y": 2}, "b": {"y": 1}}
+    assert before == {"agent_states": {"a": {"x": 1}}}
+
+
+def test_the_state_of_nobody_is_left_to_the_reducer() -> None:
+    both_ways({"agent_states": {}}, [event(1, AGENT_STATE_EVENT, {"state": {"y": 1}})])

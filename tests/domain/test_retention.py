@@ -332,3 +332,15 @@ def test_keeping_nothing_removes_nothing():
 def test_without_a_keyframe_every_record_is_needed():
     workflow = replace(a_workflow(5, [1, 3]), keyframes=())
     assert workflow.removal([5]).groups == ()
+
+
+def test_a_group_whose_keyframe_was_lost_goes_when_nobody_needs_it():
+    workflow = a_workflow(9, [1, 4, 7])
+    without_first = replace(workflow, keyframes=workflow.keyframes[1:])
+    assert without_first.removal([9]).groups == workflow.removal([9]).groups == (1,)
+
+
+def test_a_group_that_went_before_is_not_removed_again():
+    workflow = a_workflow(12, [1, 4, 7, 10])
+    gone = workflow.removal([12])
+    assert gone.groups and workflow.after(gone).removal([12]).groups == ()

@@ -203,6 +203,14 @@ def test_a_node_outside_the_tree_has_no_hash():
             TileHashes(5, folder.read)([node])
 
 
+def test_tiles_that_were_read_are_kept_for_the_next_question():
+    folder = stored(600)
+    hashes = TileHashes(600, folder.read)
+    for _ in range(3):
+        hashes([Node(0, 1), Node(0, 300), Node(0, 599)])
+    assert len(folder.read_paths) == len(set(folder.read_paths)) == 3
+
+
 def test_many_tiles_are_read_without_keeping_all_of_them():
     folder = stored(66_000)
     hashes = TileHashes(66_000, folder.read)

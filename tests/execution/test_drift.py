@@ -70,6 +70,20 @@ def test_an_agent_that_is_called_otherwise_now_is_neither_new_nor_gone() -> None
     assert told == ("agent 'plan' is called 'scheme' now: its results are kept",)
 
 
+def test_an_agent_that_is_called_otherwise_now_and_was_not_done_keeps_nothing() -> None:
+    told = drift(
+        structure("plan", "write"), structure("scheme", "write"), frozenset({"write"}), {"plan": "scheme"}
+    )
+    assert told == ("agent 'plan' is called 'scheme' now: it has no results yet",)
+
+
+def test_who_renamed_an_agent_without_saying_so_is_told_how_to_say_it() -> None:
+    hint = "if one of them was only renamed, say so"
+    assert drift(structure("plan"), structure("scheme"), NOBODY)[-1].startswith(hint)
+    for before, now in ((structure("a"), structure("a", "b")), (structure("a", "b"), structure("a"))):
+        assert not any(text.startswith(hint) for text in drift(before, now, NOBODY))
+
+
 def test_names_of_before_are_followed_through_several_changes() -> None:
     fields = {"metadata": {"renamed": {"a": "b", "x": "y"}}}
     assert renames(fields, {"b": "c"}) == {"a": "c", "b": "c", "x": "y"}

@@ -79,7 +79,7 @@ def test_a_store_that_went_through_all_the_others_comes_back_the_same(
 ) -> None:
     urls = [f"file:{fast_folder / 'first'}", server.url(), f"sqlite:{fast_folder / 'store.db'}"]
     urls.append(f"file:{fast_folder / 'last'}")
-    fill(urls[0], checkpoints_each=1_000 if campaign else 80)
+    fill(urls[0], checkpoints_each=1_000 if campaign else 30)
     known, restored = facts(urls[0]), states(urls[0])
     counts = {"checkpoints": sum(len(entries) for entries, _, _ in known.values()), "states": len(restored)}
     assert any(entry.pruned for entries, _, _ in known.values() for entry in entries)

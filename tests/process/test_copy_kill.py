@@ -9,14 +9,12 @@ import pytest
 from tests.process.evidence import keep
 from tests.process.running import run
 
-CAMPAIGN_FACTOR = 10
-
 
 @pytest.mark.parametrize("scheme", ["file", "sqlite"])
 def test_a_killed_copy_goes_on_until_everything_is_equal(
     scheme: str, fast_folder: Path, campaign: bool
 ) -> None:
-    rounds = 25 * (CAMPAIGN_FACTOR if campaign else 1)
+    rounds = 250 if campaign else 10
     folder = str(fast_folder)
     result = run("copying", "kill", seed=7, rounds=rounds, folder=folder, scheme=scheme, trusts=False)
     counts = {name: result[name] for name in ("kills", "copies", "refused")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,12 @@ from holdfast.testing import FailingStore
 from tests.process.evidence import keep
 from tests.process.running import run
 from tests.recovery.places import KINDS
+from tests.sizes import daily
 
 STORES = {"file": "file:{}/store", "sqlite": "sqlite:{}/store.db"}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", daily(KINDS, ["file", "postgres"]))
 def test_an_approval_is_answered_while_the_process_is_down_and_asked_for_once(
     kind: str, fast_folder: Path
 ) -> None:
@@ -38,8 +40,11 @@ def test_an_approval_is_answered_while_the_process_is_down_and_asked_for_once(
     assert told["faults"] == 0
 
 
-@pytest.mark.parametrize("is_async", [True, False], ids=["on the loop", "in a thread"])
-@pytest.mark.parametrize("kind", KINDS)
+#: Its agent is on the loop, or in a thread.
+ENDS = [("file", False), ("sqlite", True), ("postgres", False)]
+
+
+@pytest.mark.parametrize(("kind", "is_async"), daily(product(KINDS, [True, False]), ENDS))
 def test_a_process_that_is_told_to_end_makes_a_last_checkpoint_and_another_one_goes_on(
     kind: str, is_async: bool, fast_folder: Path
 ) -> None:
@@ -81,7 +86,7 @@ def make_crowd() -> Workflow:
 
 @pytest.mark.parametrize("kind", STORES)
 def test_very_many_workflows_run_in_one_process_at_once(kind: str, fast_folder: Path, campaign: bool) -> None:
-    count = 1_000 if campaign else 200
+    count = 1_000 if campaign else 50
     team = make_crowd()
 
     async def run_all() -> list[holdfast.RunResult]:

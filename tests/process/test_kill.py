@@ -12,27 +12,27 @@ from tests.process.running import run
 
 FOUR = ["WF-0", "WF-1", "WF-2", "WF-3"]
 
-#: Name of the variant -> what the writer does, and how often it is killed in a small run.
+#: Name of the variant -> what the writer does, and how often it is killed in a campaign.
 VARIANTS: dict[str, tuple[dict[str, Any], int]] = {
-    "one writer": ({}, 50),
-    "several threads": ({"workflows": FOUR}, 50),
-    "during prunes and keyframes": ({"keyframes": True, "prunes": True, "erases": True}, 30),
+    "one writer": ({}, 2000),
+    "several threads": ({"workflows": FOUR}, 2000),
+    "during prunes and keyframes": ({"keyframes": True, "prunes": True, "erases": True}, 1200),
     "threads, prunes and keyframes": (
         {"workflows": FOUR, "keyframes": True, "prunes": True, "erases": True},
-        20,
+        800,
     ),
-    "during close": ({"closes": True}, 30),
+    "during close": ({"closes": True}, 1200),
 }
-CAMPAIGN_FACTOR = 40
+#: Also how long one store lives.
+ROUNDS = 10
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_killed_writer_loses_nothing_acknowledged(variant: str, fast_folder: Path, campaign: bool) -> None:
     plan, rounds = VARIANTS[variant]
-    rounds *= CAMPAIGN_FACTOR if campaign else 1
-    result = run(
-        "children", "kill", seed=7, rounds=rounds, rounds_per_store=10, folder=str(fast_folder), plan=plan
-    )
+    rounds = rounds if campaign else ROUNDS
+    options = {"rounds": rounds, "rounds_per_store": ROUNDS, "folder": str(fast_folder)}
+    result = run("children", "kill", seed=7, plan=plan, **options)
     counts = {name: result[name] for name in ("kills", "acknowledged")}
     keep("kill", variant, counts, result["violations"])
     assert result["violations"] == []
@@ -40,7 +40,7 @@ def test_a_killed_writer_loses_nothing_acknowledged(variant: str, fast_folder: P
 
 
 def test_a_writer_goes_on_beside_one_that_is_killed(fast_folder: Path, campaign: bool) -> None:
-    rounds = 1000 if campaign else 25
+    rounds = 1000 if campaign else 6
     result = run("children", "neighbour", seed=7, rounds=rounds, folder=str(fast_folder), plan={})
     counts = {name: result[name] for name in ("kills", "acknowledged")}
     keep("kill", "neighbour", counts, result["violations"])
@@ -55,7 +55,7 @@ def test_death_at_any_operation_is_survived_and_never_seen_by_a_reader(
     """Also between any two writes of the applier: commits, keyframes, prunes, settling, closing."""
     operations = run("children", "count", folder=str(fast_folder))
     first = 1 if moment == "before" else 4
-    kill_at = list(range(first, operations + 1, 1 if campaign else 41))
+    kill_at = list(range(first, operations + 1, 1 if campaign else 131))
     result = run("children", "enumerated", moment=moment, kill_at=kill_at, folder=str(fast_folder))
     counts = {name: result[name] for name in ("kills", "acknowledged", "reads")}
     keep("kill", f"{moment} an operation", {**counts, "operations": operations}, result["violations"])
@@ -64,7 +64,7 @@ def test_death_at_any_operation_is_survived_and_never_seen_by_a_reader(
 
 
 def test_states_acknowledged_by_a_killed_service_come_back_equal(fast_folder: Path, campaign: bool) -> None:
-    rounds = 1500 if campaign else 30
+    rounds = 1500 if campaign else 10
     result = run("stating", "killed", seed=7, rounds=rounds, folder=str(fast_folder))
     counts = {name: result[name] for name in ("kills", "acknowledged")}
     keep("kill", "states through the service", counts, result["violations"])

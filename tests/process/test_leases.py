@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from holdfast.domain.record import Lease
 from holdfast.ports import Store
 from tests.adapters.postgres import server
 from tests.process.leaseholder import WORKFLOW, Leaseholder
+from tests.sizes import daily
 
 #: What is said of every store that processes can share: how a URL of a new one is made.
 STORES: dict[str, Callable[[Path], str]] = {
@@ -26,6 +28,8 @@ STORES: dict[str, Callable[[Path], str]] = {
 OVER_SECONDS = 0.0
 SHORT_SECONDS = 0.2
 #: What the worker tries when it wakes up; a first try may also fail because the worker is behind.
+#: On which store others wrote before the worker wakes up, and on which they only took over.
+EACH_ONCE = [("file", True), ("sqlite", False), ("postgresql", True)]
 LATE = ("commit 90", "commit 91", "append 92", "append 93")
 
 
@@ -91,12 +95,16 @@ def late_writes(url: str, *, is_fenced: bool, is_behind: bool) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("is_behind", [True, False], ids=["others wrote", "others only took over"])
+@pytest.mark.parametrize(
+    ("url", "is_behind"), daily(product(STORES, [True, False]), EACH_ONCE), indirect=["url"]
+)
 def test_a_worker_that_was_stopped_past_its_lease_cannot_write(url: str, is_behind: bool) -> None:
     assert late_writes(url, is_fenced=True, is_behind=is_behind) == []
 
 
-@pytest.mark.parametrize("is_behind", [True, False], ids=["others wrote", "others only took over"])
+@pytest.mark.parametrize(
+    ("url", "is_behind"), daily(product(STORES, [True, False]), EACH_ONCE[:2]), indirect=["url"]
+)
 def test_it_goes_red_when_nobody_looks_at_the_token(url: str, is_behind: bool) -> None:
     found = late_writes(url, is_fenced=False, is_behind=is_behind)
     assert "the store holds something else than before" in found
@@ -118,6 +126,7 @@ def test_a_worker_that_is_stopped_in_the_middle_of_a_commit_does_not_finish_it(u
         parent.commit(2)
 
 
+@pytest.mark.parametrize("url", daily(STORES, ["file", "postgresql"]), indirect=True)
 def test_a_worker_whose_time_ran_out_while_it_was_stopped_cannot_write(url: str) -> None:
     """The lease ends by the store's clock, and nothing else: nobody tells the worker."""
     parent = Parent(url)
@@ -139,6 +148,7 @@ def test_a_worker_whose_time_ran_out_while_it_was_stopped_cannot_write(url: str)
         assert parent.service.restore_checkpoint(f"{WORKFLOW}@2").context["by"] == "parent"
 
 
+@pytest.mark.parametrize("url", daily(STORES, ["sqlite"]), indirect=True)
 def test_a_worker_that_was_only_slow_goes_on(url: str) -> None:
     parent = Parent(url)
     with parent.service, Leaseholder(url) as worker:
@@ -152,6 +162,7 @@ def test_a_worker_that_was_only_slow_goes_on(url: str) -> None:
             parent.commit(2)
 
 
+@pytest.mark.parametrize("url", daily(STORES, ["file"]), indirect=True)
 def test_a_worker_that_was_killed_is_replaced_by_one_of_its_name(url: str) -> None:
     """Nobody waits for the time of a lease whose owner comes back."""
     parent = Parent(url)

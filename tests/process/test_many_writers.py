@@ -23,7 +23,7 @@ def test_writers_at_once_lose_nothing(
         threads=threads,
         shared=shared,
         lockless=False,
-        commits=(500 if campaign else 30) if shared else (1000 if campaign else 60),
+        commits=(500 if campaign else 10) if shared else (1000 if campaign else 20),
     )
     label = f"{processes} processes, {threads} threads, {'one workflow' if shared else 'many'}"
     counts = {name: result[name] for name in ("acknowledged", "conflicts")}
@@ -48,7 +48,7 @@ def test_without_the_lock_the_harness_goes_red(fast_folder: Path) -> None:
 
 
 def test_closing_while_threads_commit_keeps_or_refuses(fast_folder: Path, campaign: bool) -> None:
-    rounds = 300 if campaign else 20
+    rounds = 300 if campaign else 8
     result = run("writers", "closing", root=str(fast_folder), rounds=rounds)
     counts = {"rounds": rounds, "acknowledged": result["acknowledged"]}
     keep("many_writers", "closing", counts, result["violations"])
@@ -58,5 +58,5 @@ def test_closing_while_threads_commit_keeps_or_refuses(fast_folder: Path, campai
 def test_processes_that_count_together_through_the_service_count_right(
     fast_folder: Path, campaign: bool
 ) -> None:
-    each = 300 if campaign else 20
+    each = 300 if campaign else 10
     assert run("stating", "compete", root=str(fast_folder / "store"), processes=4, each=each) == []

@@ -9,7 +9,7 @@ from tests.process.running import run
 
 
 def test_processes_that_create_one_store_at_once_share_it(fast_folder: Path, campaign: bool) -> None:
-    rounds = 300 if campaign else 15
+    rounds = 300 if campaign else 5
     result = run("opening", "at_once", root=str(fast_folder), rounds=rounds)
     keep("openers", "at once", {"rounds": rounds}, result["violations"])
     assert result["violations"] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -9,11 +10,14 @@ import pytest
 from tests.adapters.postgres import server
 from tests.process.evidence import keep
 from tests.process.running import run
+from tests.sizes import daily
 
 PATIENT = {"reconnect_seconds": "100", "lock_seconds": "10"}
 CROWDS_MAX = 10
 #: Commits that record only, and commits that tell of it, all in one session.
-PLANS: list[dict[str, str]] = [{}, {"session": "s-1"}]
+PLAIN: dict[str, str] = {}
+TELLING = {"session": "s-1"}
+PLANS = [PLAIN, TELLING]
 
 
 def suffix(plan: dict[str, str]) -> str:
@@ -34,7 +38,7 @@ def told(part: str, result: dict[str, Any], *names: str, kills: str = "kills") -
 
 @pytest.mark.parametrize("plan", PLANS)
 def test_a_killed_client_loses_nothing_acknowledged(plan: dict[str, str], campaign: bool) -> None:
-    rounds = 400 if campaign else 12
+    rounds = 400 if campaign else 5
     options = {"url": server.url(**PATIENT), "administrator": administrator()}
     result = run("postgres_children", "client", seed=7, rounds=rounds, plan=plan, **options)
     told(f"kill -9 of the client{suffix(plan)}", result)
@@ -57,12 +61,14 @@ def test_the_harness_notices_a_client_that_acknowledges_before_it_commits() -> N
     assert any("acknowledged and lost" in violation for violation in result["violations"])
 
 
-@pytest.mark.parametrize("plan", PLANS)
-@pytest.mark.parametrize("victim", ["postmaster", "backend"])
+@pytest.mark.parametrize(
+    ("victim", "plan"),
+    daily(product(["postmaster", "backend"], PLANS), [("postmaster", PLAIN), ("backend", TELLING)]),
+)
 def test_a_killed_server_loses_nothing_acknowledged_and_doubles_nothing(
     victim: str, plan: dict[str, str], campaign: bool
 ) -> None:
-    kills = 150 if campaign else 4
+    kills = 150 if campaign else 3
     folder = str(server.embedded_folder())
     result = run("postgres_children", "server", seed=7, kills=kills, victim=victim, folder=folder, plan=plan)
     told(f"kill -9 of the server: {victim}{suffix(plan)}", result)
@@ -78,18 +84,23 @@ def cut(plan: dict[str, Any], *, step: int) -> Any:
     return run("postgres_children", "cuts", host=host, schema=schema, step=step, plan=plan)
 
 
-@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("plan", daily(PLANS, [TELLING]))
 def test_a_wire_cut_at_any_byte_loses_nothing_and_doubles_nothing(
     plan: dict[str, str], campaign: bool
 ) -> None:
-    result = cut(plan, step=1 if campaign else 23)
+    result = cut(plan, step=1 if campaign else 53)
     told(f"cut connections{suffix(plan)}", result)
     assert result["violations"] == []
     assert result["kills"] > 50
 
 
-@pytest.mark.parametrize("plan", PLANS)
-@pytest.mark.parametrize("lie", ["ignores_rows", "believes_in_luck"])
+@pytest.mark.parametrize(
+    ("lie", "plan"),
+    daily(
+        product(["ignores_rows", "believes_in_luck"], PLANS),
+        [("ignores_rows", TELLING), ("believes_in_luck", PLAIN)],
+    ),
+)
 def test_the_harness_notices_who_does_not_look_what_became_of_a_commit(
     lie: str, plan: dict[str, str]
 ) -> None:
@@ -121,7 +132,7 @@ def test_the_harness_notices_who_believes_that_a_terminated_commit_had_landed() 
 def test_connections_that_are_terminated_lose_nothing_and_double_nothing(
     plan: dict[str, str], campaign: bool
 ) -> None:
-    kills = 4000 if campaign else 60
+    kills = 4000 if campaign else 20
     url = server.url(application_name="terminated", **PATIENT)
     result = run(
         "postgres_children",
@@ -138,8 +149,7 @@ def test_connections_that_are_terminated_lose_nothing_and_double_nothing(
     assert result["kills"] >= kills and result["acknowledged"] > kills
 
 
-@pytest.mark.parametrize("plan", PLANS)
-@pytest.mark.parametrize("workflows", [1, 100])
+@pytest.mark.parametrize(("workflows", "plan"), daily(product([1, 100], PLANS), [(1, TELLING), (100, PLAIN)]))
 def test_eight_processes_lose_nothing_and_use_no_sequence_twice(
     workflows: int, plan: dict[str, str], campaign: bool
 ) -> None:
@@ -151,7 +161,7 @@ def test_eight_processes_lose_nothing_and_use_no_sequence_twice(
         processes=8,
         workflows=[f"WF-{n}" for n in range(workflows)],
         group=8,
-        commits=(400 if campaign else 12) if workflows == 1 else (2000 if campaign else 60),
+        commits=(400 if campaign else 12) if workflows == 1 else (2000 if campaign else 30),
         **plan,
     )
     told(f"8 processes, {workflows} workflows{suffix(plan)}", result, "conflicts", "deadlocks")
@@ -169,7 +179,7 @@ def test_processes_that_have_a_workflow_each_share_a_session_without_a_conflict(
         has_workflows_of_its_own=True,
         workflows=["WF-0"],
         group=1,
-        commits=2000 if campaign else 100,
+        commits=2000 if campaign else 40,
         session="s-1",
     )
     told("2 processes, one session", result, "conflicts", "deadlocks")
@@ -220,14 +230,14 @@ def test_without_keys_the_harness_goes_red() -> None:
 
 
 def test_forks_while_threads_commit(campaign: bool) -> None:
-    forks = 300 if campaign else 15
+    forks = 300 if campaign else 8
     result = run("postgres_children", "fork", url=server.url(**PATIENT), forks=forks)
     told("forks", result, kills="forks")
     assert result["violations"] == []
 
 
 def test_a_lease_holder_that_was_stopped_writes_nothing_more(campaign: bool) -> None:
-    rounds = 400 if campaign else 15
+    rounds = 400 if campaign else 6
     result = run("postgres_children", "stopped", seed=7, rounds=rounds, url=server.url(**PATIENT))
     told("stopped lease holders", result, kills="stops")
     assert result["violations"] == []

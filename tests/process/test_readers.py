@@ -62,7 +62,7 @@ def test_a_frame_that_its_dead_writer_never_published_does_not_blind_a_reader(
 def test_hazard_07_a_reader_beside_recycling_and_prunes_sees_no_half_line(
     fast_folder: Path, campaign: bool
 ) -> None:
-    rounds = 5000 if campaign else 80
+    rounds = 5000 if campaign else 30
     result = run("reading", "beside_prunes", root=str(fast_folder / "store"), rounds=rounds)
     keep("readers", "beside recycling and prunes", {"reads": result["reads"]}, result["violations"])
     assert result["violations"] == [] and result["reads"] == rounds
@@ -129,7 +129,7 @@ def test_an_auditors_copy_made_while_a_writer_runs_holds_what_was_acknowledged_b
     fast_folder: Path, campaign: bool
 ) -> None:
     """The journal is copied first: what is in no file yet is in it, and files only ever gain."""
-    rounds = 200 if campaign else 10
+    rounds = 200 if campaign else 4
     result = run("reading", "copies", root=str(fast_folder), rounds=rounds)
     keep("readers", "copies beside a writer", {"copies": result["reads"]}, result["violations"])
     assert result["violations"] == [] and result["reads"] == rounds

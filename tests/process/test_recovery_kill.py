@@ -15,7 +15,7 @@ from tests.recovery.places import KINDS
 def test_a_recovery_is_killed_at_each_of_its_writes_and_recovers(
     kind: str, fast_folder: Path, campaign: bool
 ) -> None:
-    stride = 1 if campaign or kind == "file" else 3
+    stride = 1 if campaign else 3 if kind == "file" else 5
     result = run("recovery_children", "kill_each_write", kind=kind, folder=str(fast_folder), stride=stride)
     keep("recovery", f"kill -9 at each write, {kind}", {"kills": result["kills"]}, result["violations"])
     assert result["violations"] == []

@@ -17,6 +17,7 @@ from holdfast.config import Config
 from holdfast.domain.errors import LeaseHeldError
 from tests.adapters.postgres import server
 from tests.process.resumer import CHECKPOINT, Resumer, make_app, open_service
+from tests.sizes import daily
 
 STORES: dict[str, Callable[[Path], str]] = {
     "file": lambda folder: f"file:{folder / 'store'}",
@@ -55,6 +56,7 @@ def status(service: CheckpointService, name: str = CHECKPOINT) -> tuple[str, int
     return entry.status, entry.retry_count
 
 
+@pytest.mark.parametrize("url", daily(STORES, ["file", "postgresql"]), indirect=True)
 def test_of_two_processes_that_recover_at_once_one_wins(url: str) -> None:
     """The one that wins is held in its handler until the other was told that it lost."""
     begin(url)
@@ -72,6 +74,7 @@ def test_of_two_processes_that_recover_at_once_one_wins(url: str) -> None:
         assert journal(service) == [("recovering", 0), ("completed", 0)]
 
 
+@pytest.mark.parametrize("url", daily(STORES, ["sqlite"]), indirect=True)
 def test_a_recovery_that_is_killed_is_recovered_again_with_one_retry_more(url: str) -> None:
     begin(url)
     seen: list[int] = []
@@ -121,6 +124,7 @@ def killed_at(url: str, name: str, steps: int) -> bool:
     return code != 0
 
 
+@pytest.mark.parametrize("url", daily(STORES, ["file"]), indirect=True)
 def test_a_recovery_can_be_killed_before_any_of_its_changes_and_is_recovered_again(url: str) -> None:
     deaths = [killed_at(url, f"WF {steps}@1", steps) for steps in range(STEPS)]
     assert deaths == [True] * STEPS

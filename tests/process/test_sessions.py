@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 
 import pytest
 
@@ -10,11 +11,12 @@ from holdfast.domain.session_record import SessionStatus
 from tests.process.evidence import keep
 from tests.process.passing import Passer
 from tests.recovery.conftest import place as place
-from tests.recovery.places import Place
+from tests.recovery.places import KINDS, Place
+from tests.sizes import daily
 
 
 def test_of_two_processes_that_resume_at_once_one_wins(place: Place, campaign: bool) -> None:
-    rounds, won = (100 if campaign else 8), Counter[str]()
+    rounds, won = (100 if campaign else 4), Counter[str]()
     with place.open(session="s") as service:
         for number in range(rounds):
             service.create_checkpoint(f"W-{number}", {"n": number})
@@ -36,7 +38,11 @@ def test_of_two_processes_that_resume_at_once_one_wins(place: Place, campaign: b
     keep("sessions", f"two at once, {place.kind}", {"rounds": rounds, **won}, [])
 
 
-@pytest.mark.parametrize("lines", [1, 2, 5, 6])
+#: After which line each store is told of is killed every day.
+LINES = [("file", 1), ("sqlite", 2), ("postgres", 5), ("file", 6)]
+
+
+@pytest.mark.parametrize(("place", "lines"), daily(product(KINDS, [1, 2, 5, 6]), LINES), indirect=["place"])
 def test_a_process_that_is_killed_leaves_a_session_to_go_on_with(place: Place, lines: int) -> None:
     with Passer("pass_on", place.url) as child:
         child.tell("s")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.process.evidence import keep
 from tests.process.running import run
 from tests.process.sqlite_children import Plan, open_store
 from tests.process.telling import check_trails
+from tests.sizes import daily
 
 ROLLBACK = {"driver": "sqlite3", "journal_mode": "rollback"}
 WAL = {"driver": "apsw", "journal_mode": "wal"}
@@ -28,16 +30,23 @@ WORK: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(params=[ROLLBACK, WAL], ids=["rollback through sqlite3", "wal through apsw"])
+PLANS = {"rollback through sqlite3": ROLLBACK, "wal through apsw": WAL}
+
+
+@pytest.fixture(params=PLANS)
 def plan(request: pytest.FixtureRequest) -> dict[str, str]:
-    return request.param
+    return PLANS[request.param]
 
 
 def label(plan: dict[str, str], what: str) -> str:
     return f"{plan['journal_mode']} through {plan['driver']}: {what}"
 
 
-@pytest.mark.parametrize("work", WORK)
+@pytest.mark.parametrize(
+    ("work", "plan"),
+    daily(product(WORK, PLANS), [*zip(WORK, [*PLANS, *PLANS], strict=False)]),
+    indirect=["plan"],
+)
 def test_a_killed_writer_loses_nothing_acknowledged(
     work: str, plan: dict[str, str], fast_folder: Path, campaign: bool
 ) -> None:
@@ -60,6 +69,7 @@ def test_the_harness_notices_a_writer_that_lies(plan: dict[str, str], fast_folde
     assert not any("ended by itself" in violation for violation in result["violations"])
 
 
+@pytest.mark.parametrize("plan", daily(PLANS, ["wal through apsw"]), indirect=True)
 def test_the_harness_notices_a_trail_that_is_not_told_in_the_same_commit(
     plan: dict[str, str], fast_folder: Path
 ) -> None:
@@ -98,7 +108,7 @@ def test_writers_at_once_lose_nothing(
     processes: int, threads: int, shared: bool, plan: dict[str, str], fast_folder: Path, campaign: bool
 ) -> None:
     options = {"processes": processes, "threads": threads, "shared": shared}
-    commits = 200 if campaign else 10
+    commits = 200 if campaign else 5
     path = str(fast_folder / "store.db")
     result = run("sqlite_children", "crowd", path=path, plan=plan, commits=commits, **options)
     what = f"{processes} processes, {threads} threads, {'one workflow' if shared else 'many'}"
@@ -110,7 +120,7 @@ def test_writers_at_once_lose_nothing(
 def test_processes_that_create_one_store_at_once_share_it(
     plan: dict[str, str], fast_folder: Path, campaign: bool
 ) -> None:
-    rounds = 100 if campaign else 5
+    rounds = 100 if campaign else 2
     violations = run("sqlite_children", "openers", folder=str(fast_folder), rounds=rounds, plan=plan)
     keep("sqlite", label(plan, "openers"), {"rounds": rounds}, violations)
     assert violations == []
@@ -126,7 +136,7 @@ def test_of_processes_that_migrate_at_once_one_makes_each_step(
 def test_forks_while_threads_of_the_parent_commit(
     plan: dict[str, str], fast_folder: Path, campaign: bool
 ) -> None:
-    forks = 500 if campaign else 15
+    forks = 500 if campaign else 6
     path = str(fast_folder / "store.db")
     violations = run("sqlite_children", "forks", path=path, forks=forks, plan=plan)
     keep("sqlite", label(plan, "forks"), {"forks": forks}, violations)

@@ -19,9 +19,8 @@ from tests.server.served import application, caller_for
 def typed(line: str, url: str, *more: str) -> Any:
     """Let a real process run a command that only tells what it would do; answer its JSON."""
     program, name, *words = shlex.split(line)
-    assert program == "holdfast"
-    where = ("--store", url, "--json")
-    argv = [sys.executable, "-m", "holdfast", name, *where, *more, *words]
+    assert program == "holdfast" and f"--store={url}" in words
+    argv = [sys.executable, "-m", "holdfast", name, "--json", *more, *words]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -53,5 +52,5 @@ def test_what_a_plan_tells_to_type_does_the_same(tmp_path, name):
 def test_options_are_left_out_where_they_say_nothing():
     assert option("x", None) == option("x", False) == []
     assert option("x", True) == ["--x"] and option("x", 0) == ["--x=0"]
-    assert command("show", ["a b"], option("n", 1)) == "holdfast show --n=1 'a b'"
+    assert command("memory:", "show", ["a b"], option("n", 1)) == "holdfast show --n=1 --store=memory: 'a b'"
     assert assignment("/a", "é") == '--set=/a="é"'

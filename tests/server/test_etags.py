@@ -30,7 +30,9 @@ def test_a_version_that_is_known_is_found_among_others():
     assert not is_named(etag, "") and not is_named(etag, '"x"')
 
 
-@pytest.mark.parametrize(("header", "status"), [("", 428), (" ", 428), ('"x"', 412), ("*", 412)])
+@pytest.mark.parametrize(
+    ("header", "status"), [("", 428), (" ", 428), ('"x"', 412), ("*", 412), ("\xd7", 400), ("\t\x01", 400)]
+)
 def test_a_change_of_another_version_is_refused(header, status):
     with pytest.raises(Refusal) as refused:
         check_match(checkpoint_etag(ENTRY), {"if-match": header})

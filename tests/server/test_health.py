@@ -9,6 +9,7 @@ import pytest
 import holdfast
 from holdfast.domain.errors import StoreLockedError, StoreNotFoundError
 from holdfast.server.health import ready
+from holdfast.server.settings import Settings
 from tests.server.served import application, caller_for, desk_of
 
 
@@ -61,3 +62,14 @@ def test_numbers_of_a_store_that_fails_at_the_door_are_a_problem(url, monkeypatc
         monkeypatch.setattr(desk.doorkeeper, "recognise", gone)
         response = client.get("/metrics", headers={"Authorization": "Bearer x"})
     assert (response.status_code, response.json()["code"]) == (503, "store_not_found")
+
+
+def test_who_guesses_tokens_for_the_numbers_is_slowed_down_and_told_of(url):
+    with application(url, Settings(failure_rate=1.0)) as (client, desk):
+        statuses = [
+            client.get("/metrics", headers={"Authorization": "Bearer hf_no"}).status_code for _ in range(4)
+        ]
+        assert statuses[:2] == [401, 401] and 429 in statuses
+        desk.service.flush()
+        told = desk.service.audit.query_events(event_types=["AUTHENTICATION_FAILED"])
+        assert told and {entry.facts["operation"] for entry in told} == {"metrics"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from holdfast.domain.json_patch import EditError, Step
+from holdfast.domain.json_patch import EditError, Step, patched
 from holdfast.domain.tree import NOTHING
-from holdfast.server.json_patch import Edit, patched, steps
+from holdfast.server.json_patch import Edit, steps
 
 
 @pytest.mark.parametrize("path", ["a", "/a~", "/a~2b", "//~"])
@@ -27,7 +27,7 @@ def test_what_was_not_sent_is_nothing():
 
 
 def test_what_was_sent_is_applied_or_refused():
-    assert patched({"n": 1}, [Edit("replace", "/n", 2)]) == {"n": 2}
+    assert patched({"n": 1}, steps([Edit("replace", "/n", 2)])) == {"n": 2}
     with pytest.raises(EditError) as refused:
-        patched({"n": 1}, [Edit("add", "/n")])
+        patched({"n": 1}, steps([Edit("add", "/n")]))
     assert refused.value.why == "add needs a value"

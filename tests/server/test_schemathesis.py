@@ -11,15 +11,21 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import holdfast
+from holdfast.server.desk import Desk
+from holdfast.server.identity import Doorkeeper
+from holdfast.server.operation import Answer, Identity
 from holdfast.server.settings import Settings
 from holdfast.server.table import OPERATIONS
 from tests.browser.browsing import aside
 from tests.browser.stores import hostile, small
-from tests.server.served import running
+from tests.server.served import Running, running
 
 #: An answer that goes on for ever is tested with a listener.
 STREAMS = [one.name for one in OPERATIONS if one.is_stream]
@@ -40,34 +46,67 @@ expected-statuses = [400, 401, 428]
 FAST = Settings(rate=1e9, failure_rate=1e9)
 
 
+#: What the broken operations below are found by.
+FOUND = ("Response violates schema", "Undocumented Content-Type", "Server error", "authentication")
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize("kind", ["file", pytest.param("sqlite", marks=pytest.mark.campaign)])
 def test_every_operation_answers_as_described_whatever_is_asked(tmp_path: Path, kind: str, campaign: bool):
     url = f"{kind}:{tmp_path}/store"
     aside(small, url, tmp_path / "keys")
     hostile(url)
-    (tmp_path / "schemathesis.toml").write_text(CONFIG)
+    phases = "examples,coverage,fuzzing" if campaign else "fuzzing"
+    without = [word for name in STREAMS for word in ("--exclude-operation-id", name)]
     with running(url, FAST, signing_key=str(tmp_path / "keys")) as served:
-        environment = {
-            **os.environ,
-            "HOLDFAST_TOKEN": served.desk.doorkeeper.key,
-            "HOLDFAST_KNOWN": json.dumps(KNOWN),
-            "SCHEMATHESIS_HOOKS": "schemathesis_hooks",
-            "PYTHONPATH": str(Path(__file__).parent),
-        }
-        command = [
-            *(sys.executable, "-m", "schemathesis.cli", "run", f"{served.url}/v1/openapi.json"),
-            *("--max-examples", "300" if campaign else "4", "--seed", "1", "--generation-deterministic"),
-            *(
-                "--phases",
-                "examples,coverage,fuzzing" if campaign else "fuzzing",
-                "--no-color",
-                "--suppress-health-check",
-                "all",
-            ),
-            *(word for name in STREAMS for word in ("--exclude-operation-id", name)),
-        ]
-        done = subprocess.run(
-            command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False
-        )
+        done = asked(served, tmp_path, 300 if campaign else 1, phases, without)
     assert done.returncode == 0, done.stdout[-8_000:] + done.stderr[-2_000:]
+
+
+@pytest.mark.sweep
+@pytest.mark.campaign
+def test_operations_that_do_not_keep_to_their_description_are_found(tmp_path: Path, monkeypatch):
+    def other_body(desk: Desk, asked: Any) -> dict[str, int]:
+        return {"needs": 3}
+
+    def other_type(desk: Desk, asked: Any) -> Answer:
+        return Answer(b"no JSON", media_type="text/plain")
+
+    def failing(desk: Desk, asked: Any) -> None:
+        raise ValueError("a mistake")
+
+    def let_in(self: Doorkeeper, headers: Any, cookies: Any, method: str) -> Identity:
+        return self._owner
+
+    broken = {"getOverview": other_body, "listRuns": other_type, "listQuestions": failing}
+    table = [replace(one, handle=broken.get(one.name, one.handle)) for one in OPERATIONS]
+    monkeypatch.setattr("holdfast.server.app.OPERATIONS", tuple(table))
+    url = f"file:{tmp_path}/store"
+    with holdfast.open(url):
+        pass
+    monkeypatch.setattr(Doorkeeper, "identify", let_in)
+    only = [word for name in broken for word in ("--include-operation-id", name)]
+    with running(url, FAST) as served:
+        done = asked(served, tmp_path, 2, "fuzzing", only)
+    assert done.returncode == 1 and [name for name in FOUND if name not in done.stdout] == [], done.stdout
+
+
+def asked(
+    served: Running, folder: Path, examples: int, phases: str, chosen: list[str]
+) -> subprocess.CompletedProcess[str]:
+    """Let schemathesis ask a server."""
+    (folder / "schemathesis.toml").write_text(CONFIG)
+    environment = {
+        **os.environ,
+        "HOLDFAST_TOKEN": served.desk.doorkeeper.key,
+        "HOLDFAST_KNOWN": json.dumps(KNOWN),
+        "SCHEMATHESIS_HOOKS": "schemathesis_hooks",
+        "PYTHONPATH": str(Path(__file__).parent),
+    }
+    command = [
+        *(sys.executable, "-m", "schemathesis.cli", "run", f"{served.url}/v1/openapi.json"),
+        *("--max-examples", str(examples), "--seed", "1", "--generation-deterministic"),
+        *("--phases", phases, "--no-color", "--suppress-health-check", "all"),
+        *chosen,
+    ]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)

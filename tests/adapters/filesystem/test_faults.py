@@ -6,9 +6,11 @@ import errno
 
 import pytest
 
+from holdfast.adapters.filesystem.apply import RenameFailed
 from holdfast.adapters.filesystem.faults import reading, writing
 from holdfast.adapters.filesystem.journal import JournalPoisoned
 from holdfast.domain.errors import (
+    AtomicRenameFailedError,
     CheckpointCorruptError,
     CheckpointReadError,
     CheckpointWriteError,
@@ -25,6 +27,8 @@ from holdfast.domain.errors import (
         (OSError(errno.EACCES, "no"), PermissionDeniedError),
         (OSError(errno.EROFS, "ro"), PermissionDeniedError),
         (OSError(errno.EIO, "io"), CheckpointWriteError),
+        (RenameFailed(errno.EBUSY, "held"), AtomicRenameFailedError),
+        (RenameFailed(errno.ENOSPC, "full"), DiskFullError),
         (JournalPoisoned("sync failed"), CheckpointWriteError),
     ],
 )

@@ -19,11 +19,14 @@ from holdfast.adapters.filesystem.frame import (
     frame_bytes,
     payload_length,
 )
+from holdfast.domain.errors import CheckpointCorruptError
 
 operations = st.builds(
     Operation,
     st.sampled_from(Kind),
-    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=60).map(
+        lambda name: f"f{name.replace('..', '__')}"
+    ),
     st.integers(0, 2**40),
     st.binary(max_size=300),
 )
@@ -70,3 +73,17 @@ def test_a_header_of_another_lap_announces_nothing():
 def test_a_payload_larger_than_the_ring_is_not_believed():
     data, _ = encode_frame(0, 0, 1, EMPTY_DIGEST, bytes(5000))
     assert payload_length(data[:HEADER_BYTES], 0, 4096) is None
+
+
+@pytest.mark.parametrize("path", ["/etc/x", "../x", "a/../../x", ""])
+def test_a_frame_that_would_write_outside_of_the_store_is_refused(path):
+    payload = encode_operations([Operation(Kind.REPLACE, path, 0, b"{}")])
+    with pytest.raises(CheckpointCorruptError, match="leads out of the store"):
+        decode_operations(payload)
+
+
+@pytest.mark.parametrize("cut", [1, 14, 15, 16, 18])
+def test_operations_that_are_cut_are_refused_though_their_digest_was_right(cut):
+    payload = encode_operations([Operation(Kind.WRITE, "ab", 7, b"cd")])
+    with pytest.raises(CheckpointCorruptError, match="journal"):
+        decode_operations(payload[:cut])

@@ -13,6 +13,7 @@ from holdfast.adapters.filesystem.manifest import (
     header_line,
     keyframe_line,
     parse,
+    summed_line,
     transition_line,
 )
 from holdfast.domain.record import Entry, KeyframeEntry, Transition
@@ -80,3 +81,17 @@ def test_a_cut_line_is_found():
         parse(lines[:-1])
     with pytest.raises(ManifestDamaged):
         parse(lines.partition(b"\n")[2])
+
+
+@pytest.mark.parametrize(
+    "line", [{"seq": 1}, {"seq": [], "at": 0}, {"keyframe": 1}, {"of": []}, {"pruned": 1, "groups": 2}]
+)
+def test_a_line_that_says_nothing_known_under_a_right_sum_is_found(line):
+    with pytest.raises(ManifestDamaged):
+        parse(header_line("W") + summed_line(line))
+
+
+def test_a_run_of_removed_checkpoints_that_has_no_end_is_no_work():
+    removed = {"pruned": [[1, 10**17]], "groups": []}
+    found = parse(header_line("W") + entry_line(Entry(1, "", "", "", ""), 0) + summed_line(removed))
+    assert found.entries[1].pruned

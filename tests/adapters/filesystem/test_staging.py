@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
 
 from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.faults import writing
 from holdfast.adapters.filesystem.frame import Kind, Operation
 from holdfast.adapters.filesystem.staging import Staging, write_file
+from holdfast.domain.errors import AtomicRenameFailedError
 
 
 @pytest.fixture
@@ -51,3 +54,15 @@ def test_a_file_is_replaced_as_a_whole(disk: Disk, tmp_path: Path) -> None:
     write_file(disk, "recovery/latest.json", b"a longer first content")
     write_file(disk, "recovery/latest.json", b"short")
     assert (tmp_path / "recovery" / "latest.json").read_bytes() == b"short"
+
+
+class HeldDisk(Disk):
+    """A disk on which a file is held by somebody: nothing can be moved over it."""
+
+    def rename(self, source: str, target: str) -> None:
+        raise OSError(errno.EBUSY, "held")
+
+
+def test_a_file_that_cannot_be_moved_into_its_place_is_told_as_such(disk: Disk, tmp_path: Path) -> None:
+    with pytest.raises(AtomicRenameFailedError, match="held"), writing("store"):
+        write_file(HeldDisk(str(tmp_path)), "recovery/latest.json", b"new")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+import holdfast
 from holdfast.adapters.sqlite import faults
 from holdfast.domain.errors import (
     CheckpointConflictError,
@@ -87,3 +90,16 @@ def test_a_refusal_is_nothing_serious_and_a_fault_of_the_disk_is() -> None:
 def test_a_reader_may_need_to_write() -> None:
     assert faults.needs_writing(READONLY_ROLLBACK) and faults.needs_writing(faults.CANTOPEN)
     assert not faults.needs_writing(faults.CORRUPT)
+
+
+def test_a_text_in_the_database_that_is_none_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with holdfast.open(f"sqlite:{path}") as service:
+        service.create_checkpoint("wf", {"i": 1})
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("update checkpoints set uuid = cast(x'ff00' as text)")
+    with (
+        holdfast.open(f"sqlite:{path}", read_only=True) as service,
+        pytest.raises(CheckpointCorruptError, match="the database is damaged"),
+    ):
+        service.list_checkpoints("wf")

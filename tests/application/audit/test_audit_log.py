@@ -268,7 +268,8 @@ def test_reports_are_made_in_every_format() -> None:
     lines = desk.log.export_report("s-1", "jsonl").splitlines()
     assert len(lines) == 4 and json.loads(lines[1])
     assert desk.log.export_report("s-1", "csv").count(b"AGENT_DECISION") == 3
-    assert b"<html" in desk.log.export_report("s-1", "html")
+    page = desk.log.export_report("s-1", "html")
+    assert b"<html" in page and b"The verification is of the whole log" in page
     assert noted(desk)[-1] == AuditType.TRAIL_EXPORTED
     with pytest.raises(ConfigError):
         desk.log.export_report("s-1", "pdf")

@@ -11,8 +11,8 @@ import pytest
 from holdfast.adapters.memory import MemoryStore
 from holdfast.application.audit.log_tiles import LOG, SIZE_FILE, LogTiles
 from holdfast.domain.audit_entry import AuditEntry
-from holdfast.domain.errors import CheckpointConflictError, CheckpointCorruptError
-from holdfast.domain.merkle import leaf_hash, root_of
+from holdfast.domain.errors import CheckpointConflictError, CheckpointCorruptError, CheckpointNotFoundError
+from holdfast.domain.merkle import Node, leaf_hash, root_of
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head
 from holdfast.domain.tiles import tiles_of
 from holdfast.testing import FailingStore
@@ -118,6 +118,15 @@ def test_a_full_tile_that_is_damaged_is_made_anew_on_demand() -> None:
     put(store, LOG + "tile/0/777.p/7", b"of nobody")
     assert LogTiles(store).rebuild() == 301
     check(store)
+
+
+def test_a_tile_that_is_gone_is_told_as_gone() -> None:
+    store = MemoryStore()
+    tell(store, 300)
+    LogTiles(store).grow()
+    put(store, LOG + "tile/0/000", None)
+    with pytest.raises(CheckpointNotFoundError, match="a tile of the tree is not there"):
+        LogTiles(store).hashes(300)([Node(0, 1)])
 
 
 def test_fewer_entries_than_tiles_is_an_error_and_no_tile_is_touched() -> None:

@@ -21,7 +21,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def listed(kit: Kit, limit: int = 100, **more: Any) -> list[str]:
-    return [row.id for row in checkpoint_page(kit, RunBook(kit), CheckpointFilter(**more), None, limit)[0]]
+    return [row.id for row in checkpoint_page(RunBook(kit), CheckpointFilter(**more), None, limit)[0]]
 
 
 @settings(max_examples=25)
@@ -45,7 +45,7 @@ def test_pages_hold_every_checkpoint_once_also_while_others_are_made(
     book, seen, cursor = RunBook(kit), list[str](), None
     all_of = [f"{name}@{e.sequence}" for name in kit.store.workflows() for e in kit.store.entries(name)]
     while True:
-        rows, cursor = checkpoint_page(kit, book, wanted, cursor, limit)
+        rows, cursor = checkpoint_page(book, wanted, cursor, limit)
         assert len(rows) <= limit
         seen += [row.id for row in rows]
         if is_added and made:
@@ -74,7 +74,7 @@ def test_checkpoints_are_filtered() -> None:
     service.create_checkpoint("a", {}, agent_id="plan")
     service.mark_failed(service.create_checkpoint("b", {}, type=CheckpointType.SYNC_BARRIER), "no")
     service.create_checkpoint("c", {})
-    rows, _ = checkpoint_page(kit, RunBook(kit), CheckpointFilter(), None, 9)
+    rows, _ = checkpoint_page(RunBook(kit), CheckpointFilter(), None, 9)
     moments = {row.id: datetime.fromisoformat(row.created_at) for row in rows}
     assert listed(kit, agent="plan") == ["a@1"]
     assert listed(kit, status="failed") == ["b@1"]
@@ -93,7 +93,7 @@ def test_so_many_are_looked_at_for_one_page(monkeypatch: pytest.MonkeyPatch) -> 
         service.create_checkpoint("a", {"n": number}, agent_id="first" if not number else None)
     wanted, cursor, sizes = CheckpointFilter(agent="first"), None, list[int]()
     for _ in range(3):
-        rows, cursor = checkpoint_page(kit, RunBook(kit), wanted, cursor, 10)
+        rows, cursor = checkpoint_page(RunBook(kit), wanted, cursor, 10)
         sizes.append(len(rows))
     assert (sizes, cursor) == ([0, 0, 1], None)
 
@@ -115,15 +115,15 @@ def test_a_listing_that_cannot_be_read_hides_no_other() -> None:
     store = Damaged(make_kit().store)
     kit = make_kit(store)
     service, book = CheckpointService(kit), RunBook(kit)
-    for name in ("a", "b"):
-        service.create_checkpoint(name, {})
+    for number, name in enumerate(["a", "a", "b"]):
+        service.create_checkpoint(name, {"n": number})
     book.all()
     store.is_damaged = True
-    rows, _ = checkpoint_page(kit, book, CheckpointFilter(), None, 10)
+    rows, _ = checkpoint_page(book, CheckpointFilter(), None, 10)
     assert [row.id for row in rows] == ["b@1"]
 
 
 def test_a_wrong_cursor_is_refused() -> None:
     kit = make_kit()
     with pytest.raises(InvalidIdError):
-        checkpoint_page(kit, RunBook(kit), CheckpointFilter(), "x", 10)
+        checkpoint_page(RunBook(kit), CheckpointFilter(), "x", 10)

@@ -40,9 +40,9 @@ def test_an_overview_counts_and_tells_what_needs_somebody() -> None:
         "empty",
     }
     assert [(need.kind, need.workflow_id, need.action, need.command) for need in seen.needs] == [
-        (NeedKind.FAILED, "plain", NeedAction.RECOVER, "holdfast recover plain"),
-        (NeedKind.FAILED, "failed", NeedAction.RESUME, "holdfast resume failed"),
-        (NeedKind.WAITING, "my run", NeedAction.APPROVE, "holdfast approve --list 'my run'"),
+        (NeedKind.FAILED, "plain", NeedAction.RECOVER, "holdfast recover --store=memory: plain"),
+        (NeedKind.FAILED, "failed", NeedAction.RESUME, "holdfast resume --store=memory: failed"),
+        (NeedKind.WAITING, "my run", NeedAction.APPROVE, "holdfast approve --list --store=memory: 'my run'"),
     ]
     assert [row.workflow_id for row in seen.live] == ["live"]
     assert (seen.store, seen.is_read_only) == ("memory:", False)
@@ -55,7 +55,7 @@ def test_what_lies_in_quarantine_needs_somebody_until_it_is_released() -> None:
     kept = service.quarantine.put("W", 1, "it looks odd")
     [need] = overview(kit, book).needs
     assert (need.kind, need.checkpoint, need.action) == (NeedKind.QUARANTINED, "W@1", NeedAction.QUARANTINE)
-    assert need.command == f"holdfast quarantine show {kept.name}"
+    assert need.command == f"holdfast quarantine show --store=memory: {kept.name}"
     service.quarantine.release(kept.name, "it was fine")
     assert overview(kit, book).needs == []
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import count as count_up
 from pathlib import Path
 from typing import Any
 
@@ -222,14 +224,81 @@ def test_a_workflow_that_was_pruned_is_counted_anew() -> None:
 
 
 def test_what_took_long_is_reused_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.application.insight.runs._MANY", 1)
     service, _, book = opened()
     service.create_checkpoint("W", {})
-    ticks = iter([0.0, 1.0, 1.0, 1.5, 2.5, 2.6, 2.6])
+    ticks = iter([0.0, 0.0, 0.2, 0.5, 1.0, 1.9, 2.1, 2.1, 2.1, 2.1, 2.2])
     monkeypatch.setattr("holdfast.application.insight.runs.time.monotonic", lambda: next(ticks))
     first = book.all()
     service.create_checkpoint("X", {})
     assert book.all() is first
     assert len(book.all()) == 2
+
+
+def test_who_asks_while_others_look_shares_what_they_find() -> None:
+    class Waiting(Counting):
+        def workflows(self) -> Iterator[str]:
+            rounds.append(len(rounds))
+            if len(rounds) == 1:
+                begun.set()
+                assert all_wait.wait(60)
+            return iter(list(self._store.workflows()))
+
+    rounds, begun, all_wait = list[int](), threading.Event(), threading.Event()
+    service, _, book = opened(store=Waiting(make_kit().store))
+    service.create_checkpoint("W", {})
+    found: list[int] = []
+    threads = [threading.Thread(target=lambda: found.append(len(book.all()))) for _ in range(8)]
+    threads[0].start()
+    assert begun.wait(60)
+    for thread in threads[1:]:
+        thread.start()
+    service.create_checkpoint("X", {})
+    all_wait.set()
+    for thread in threads:
+        thread.join()
+    # Whoever came meanwhile may need another look, and never more than one each.
+    assert len(found) == 8 and 1 <= len(rounds) <= 8
+    assert len(book.all()) == 2
+
+
+def very_many(monkeypatch: pytest.MonkeyPatch, count: int) -> tuple[CheckpointService, RunBook]:
+    """Answer a book that has time for three workflows at a time."""
+    ticks = count_up()
+    monkeypatch.setattr("holdfast.application.insight.runs.time.monotonic", lambda: next(ticks) * 1.0)
+    monkeypatch.setattr("holdfast.application.insight.runs._LONG_SECONDS", 1e9)
+    kit = make_kit()
+    service = CheckpointService(kit)
+    for number in range(count):
+        service.create_checkpoint(f"W{number:02}", {})
+    return service, RunBook(kit, first_seconds=3.0, sweep_seconds=3.0)
+
+
+def test_of_very_many_some_are_looked_at_each_time_until_all_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("holdfast.application.insight.run_news.ENTRIES_MAX", 2)
+    _, book = very_many(monkeypatch, 10)
+    sizes = []
+    while not (swept := book.swept()).is_complete:
+        sizes.append(len(swept.rows))
+        # The trail names those that moved last.
+        assert swept.rows[0][0].workflow_id == "W09"
+    assert sizes == sorted(set(sizes)) and 1 < len(sizes) < 10
+    assert len(swept.rows) == len(book.all()) == 10
+
+
+def test_of_very_many_those_that_move_are_known_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    service, book = very_many(monkeypatch, 30)
+    while not book.swept().is_complete:
+        pass
+    book.swept()
+    service.create_checkpoint("W29", {"n": 1})
+    lease = service.acquire_lease("W28", "somebody")
+    assert book.all()[0][0].workflow_id == "W29" and book.all()[0][0].checkpoints == 2
+    assert {row.workflow_id for row, _ in book.all() if row.is_live} == {"W28"}
+    service.release_lease(lease)
+    assert not [row for row, _ in book.all() if row.is_live]
 
 
 def pages(book: RunBook, wanted: RunFilter, limit: int) -> Iterator[list[str]]:

@@ -437,6 +437,18 @@ def test_a_crashed_workflow_goes_on_with_the_events_since_its_last_checkpoint() 
     result = service._engine.recovery.resume_crashed("W")
     assert result.success and result.events_replayed == 1
     assert [one["description"] for one in seen[0]] == ["acknowledged"]
+    assert result.recovery_time_ms >= sum(step.milliseconds for step in result.steps)
+
+
+def test_what_must_not_be_resumed_is_given_to_no_handler() -> None:
+    app, seen = App(), list[Any]()
+    app.handlers.register("go_on", seen.append)
+    service = make_service(app=app)
+    state = WorkflowState(workflow_id="W", resumable=False)
+    service.create_checkpoint("W", state, resume_handler="go_on")
+    result = service.resume_workflow("W")
+    assert result.state is None and not result.success
+    assert result.handler is None and seen == []
 
 
 def test_a_workflow_whose_checkpoints_were_all_removed_is_not_taken_for_a_new_one() -> None:

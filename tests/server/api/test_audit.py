@@ -104,3 +104,21 @@ def test_a_changed_entry_is_shown_as_broken_and_fails_the_verification(tmp_path)
         told = call("POST", "/v1/audit/verify", json={}).json()
         assert told["verdict"] == "failed"
         assert told["faults"][0]["index"] == broken[0]["index"]
+
+
+def test_a_damaged_line_stays_one_line(tmp_path, monkeypatch):
+    url = f"sqlite:{tmp_path}/store"
+    with holdfast.open(url) as service:
+        service.create_checkpoint("WF-1", {})
+    with application(url) as (client, desk):
+        call, whole = caller_for(client, desk, "auditor"), desk.kit.store.leaves
+
+        def leaves(*, after=0):
+            for index, line in enumerate(whole(after=after), after):
+                yield line[:20] + b"\n\n" + line[20:] if index == 1 else line
+
+        before = call("GET", "/v1/audit/lines?limit=4").content.splitlines()
+        monkeypatch.setattr(desk.kit.store, "leaves", leaves, raising=False)
+        damaged = call("GET", "/v1/audit/lines?limit=4").content.split(b"\n")
+    assert damaged[:1] + damaged[2:4] == before[:1] + before[2:4] and damaged[1] != before[1]
+    assert len(damaged) == 5

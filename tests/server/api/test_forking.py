@@ -123,7 +123,9 @@ def test_a_plan_tells_what_would_be_made_and_makes_nothing(served):
     edits = [{"op": "replace", "path": "/context/n", "value": "it's"}]
     plan = call("POST", f"{PATH}/plan", json={"new_workflow_id": "WF/2", "edits": edits}).json()
     assert (plan["forked_from"], plan["checkpoints"], plan["refusals"]) == ("WF/1@3", 2, [])
-    assert shlex.split(plan["command"]) == ["holdfast", "fork", '--set=/context/n="it\'s"', "WF/1@3", "WF/2"]
+    where = f"--store={desk.kit.store.url}"
+    words = ["holdfast", "fork", '--set=/context/n="it\'s"', where, "WF/1@3", "WF/2"]
+    assert shlex.split(plan["command"]) == words
     assert desk.kit.store.head("WF/2").event_seq == 0
     edits = [{"op": "remove", "path": "/context/n"}]
     plan = call("POST", f"{PATH}/plan", json={"new_workflow_id": "WF/2", "edits": edits}).json()

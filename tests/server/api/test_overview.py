@@ -45,7 +45,7 @@ def test_a_trail_that_was_signed_once_and_grew_since_is_told(tmp_path):
         assert (need["kind"], need["action"], need["command"]) == (
             "unanchored",
             "none",
-            "holdfast audit anchor",
+            f"holdfast audit anchor --store={url}",
         )
 
 

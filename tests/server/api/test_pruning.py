@@ -48,7 +48,8 @@ def test_a_plan_is_carried_out_exactly(served):
     shown = plan(call)
     assert shown["sequences"] and shown["kept"] + len(shown["sequences"]) == 12
     assert shown["holds"] == [] and shown["freed_bytes"] >= 0
-    assert shlex.split(shown["command"]) == ["holdfast", "prune", "--keep-last=2", "--keep-days=0", "WF/1"]
+    words = ["holdfast", "prune", "--keep-last=2", "--keep-days=0", f"--store={desk.kit.store.url}", "WF/1"]
+    assert shlex.split(shown["command"]) == words
     assert len(kept(desk)) == 12
     done = prune(call, shown["id"])
     assert done.status_code == 200 and done.json()["sequences"] == shown["sequences"]
@@ -129,11 +130,11 @@ def test_where_nothing_would_go_nothing_goes(served):
 
 
 def test_the_equal_command_has_every_rule(served):
-    call, _ = served
+    call, desk = served
     policy = {"keep_daily": 3, "keep_weekly": 4, "keep_tagged": True, "max_per_phase": 5, "max_bytes": 0}
     words = shlex.split(plan(call, **policy)["command"])
     rules = ["--keep-daily=3", "--keep-weekly=4", "--keep-tagged", "--max-per-phase=5", "--max-bytes=0"]
-    assert words[4:] == [*rules, "WF/1"]
+    assert words[4:] == [*rules, f"--store={desk.kit.store.url}", "WF/1"]
 
 
 @pytest.mark.parametrize(

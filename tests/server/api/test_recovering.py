@@ -30,7 +30,7 @@ def test_a_plan_tells_what_would_happen_and_changes_nothing(served):
     assert told_plan["checkpoint"] == "WF/1@6" and told_plan["mode"] == "latest"
     assert (told_plan["events"], told_plan["replayed"]) == (1, 1)
     assert told_plan["refusals"] == told_plan["needs"] == told_plan["effects_at_risk"] == []
-    assert told_plan["command"] == "holdfast recover --no-resume WF/1"
+    assert told_plan["command"] == f"holdfast recover --no-resume --store={desk.kit.store.url} WF/1"
     assert desk.kit.store.head("WF/1") == before
 
 
@@ -40,7 +40,15 @@ def test_the_equal_command_is_quoted_for_a_shell(served):
     desk.service.create_checkpoint(name, {"n": 1})
     told_plan = plan(call, name, mode="point_in_time", target=1).json()
     words = shlex.split(told_plan["command"])
-    assert words == ["holdfast", "recover", "--to=1", "--no-resume", "--", name]
+    assert words == [
+        "holdfast",
+        "recover",
+        "--to=1",
+        "--no-resume",
+        f"--store={desk.kit.store.url}",
+        "--",
+        name,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,61 @@
+"""Connections on which nobody asks for anything."""
+
+from __future__ import annotations
+
+import socket
+from urllib.parse import urlsplit
+
+import pytest
+
+import holdfast
+from holdfast.server import patience
+from tests.server.served import Running, running
+
+
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    monkeypatch.setattr(patience, "HEADERS_SECONDS", 0.2)
+    url = f"file:{tmp_path}/store"
+    with holdfast.open(url):
+        pass
+    with running(url) as served:
+        yield served
+
+
+def connected(served: Running) -> socket.socket:
+    where = urlsplit(served.url)
+    return socket.create_connection((where.hostname, where.port), timeout=60)
+
+
+def read_until(client: socket.socket, end: bytes) -> None:
+    told = b""
+    while end not in told:
+        more = client.recv(4096)
+        assert more, told
+        told += more
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET /healthz HTT", b"GET /healthz HTTP/1.1\r\nHost: 127"])
+def test_who_never_ends_a_request_is_let_go(served, begun):
+    with connected(served) as client:
+        client.sendall(begun)
+        assert client.recv(1) == b""
+
+
+def test_who_begins_a_second_request_and_never_ends_it_is_let_go(served):
+    with connected(served) as client:
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        read_until(client, b'{"live":true}')
+        client.sendall(b"GET /")
+        assert client.recv(1) == b""
+
+
+def test_who_listens_stays(served):
+    with connected(served) as client:
+        key = served.desk.doorkeeper.key
+        ask = ["GET /v1/events HTTP/1.1", "Host: 127.0.0.1", f"Authorization: Bearer {key}", "", ""]
+        client.sendall("\r\n".join(ask).encode())
+        read_until(client, b"listening")
+        client.settimeout(0.6)
+        with pytest.raises(TimeoutError):
+            client.recv(1)
