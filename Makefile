@@ -8,14 +8,14 @@ SHELL := bash
 BIN := .venv/bin
 comma := ,
 READY := .venv/.ready
-CHECKED := src tests $(wildcard benchmarks) examples
+CHECKED := src tests $(wildcard benchmarks) examples release
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 # Without compiled modules every process of a test compiles everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := test
-.PHONY: test test-browser test-frameworks setup-browser lint counted uncounted format demo bench campaign power-cut clean
+.PHONY: test test-browser test-frameworks setup-browser lint counted uncounted format demo bench compare campaign power-cut setup-machine fuzz mutate dist test-dist sbom docs clean
 
 # Installs the package with extras into an environment.
 define install
@@ -35,6 +35,9 @@ $(READY): pyproject.toml
 
 .venv/.campaign: $(READY)
 	$(call install,campaign,.venv)
+
+.venv/.fuzz: $(READY)
+	$(call install,fuzz,.venv)
 
 # The dashboard is tested in a real browser: Debian's, where none is there.
 setup-browser:
@@ -96,18 +99,83 @@ demo: $(READY)
 bench: $(READY)
 	@$(BIN)/python -m benchmarks
 
+# Holdfast beside its peers, each in an environment of its own in build/peers: table, pictures and numbers in
+# build/compare. COMPARE_OPTIONS=--full takes everybody to 2,000 turns, --write puts the result into the pages.
+COMPARE_OPTIONS ?=
+compare: $(READY)
+	@$(BIN)/python -m benchmarks.compare $(COMPARE_OPTIONS)
+
 # The same tests with the harnesses at full size: more crash points, faults, flips and examples. No test begins
 # after so many minutes; the next run goes on with what is left, for as long as the source stays the same.
+# CAMPAIGN_OF=tests/machine takes only what needs a real machine. The result is in build/campaign/result.json.
 CAMPAIGN_MINUTES ?= 60
-campaign: .venv/.campaign
-	$(BIN)/python -m pytest --campaign --campaign-minutes=$(CAMPAIGN_MINUTES) -q \
+CAMPAIGN_OF ?= tests
+campaign: .venv/.campaign setup-machine
+	$(BIN)/python -m pytest $(CAMPAIGN_OF) --campaign --campaign-minutes=$(CAMPAIGN_MINUTES) -q \
 	  --numprocesses=2 --dist=loadscope -o faulthandler_timeout=1800
 
 # Cuts the power under a real file system on a virtual device, which only root may set up. Its mounts
 # are its own: a copy of one in another namespace would keep a file system alive that lost its power.
-power-cut: $(READY)
-	$(AS_ROOT) unshare --mount $(BIN)/python -m tests.power.power_cut
+CUTS ?= 50
+power-cut: $(READY) setup-machine
+	$(AS_ROOT) unshare --mount $(BIN)/python -m tests.power --cuts $(CUTS)
+
+# File systems, and a tracer. What cannot be had is told by whoever needs it.
+MACHINE_PROGRAMS := mkfs.ext4 mkfs.xfs strace fusermount3
+setup-machine: $(READY)
+	@for program in $(MACHINE_PROGRAMS); do command -v $$program >/dev/null || missing=1; done; \
+	  test -z "$${missing:-}" || { $(AS_ROOT) apt-get update -qq && $(AS_ROOT) apt-get install -y -qq \
+	  --no-install-recommends e2fsprogs xfsprogs strace fuse3 libfuse2 >/dev/null 2>&1; } \
+	  || echo "Not everything could be installed: what needs it is told as not run."
+
+# Feeds every decoder what its coverage leads to, so many minutes divided among all; the next run goes on with the
+# inputs that this one found. FUZZ_TARGETS names some of them.
+FUZZ_MINUTES ?= 20
+FUZZ_TARGETS ?=
+fuzz: .venv/.fuzz
+	@nice -n 19 $(BIN)/python -m tests.fuzz --minutes $(FUZZ_MINUTES) $(FUZZ_TARGETS)
+
+# Puts small faults into recovery, retention and trail, in a copy, and tells which of them no test notices; the
+# next run goes on. MUTATE_MODULES names some of them, as domain/retention.
+MUTATE_MINUTES ?= 20
+MUTATE_MODULES ?=
+mutate: $(READY)
+	@nice -n 19 $(BIN)/python -m tests.mutation --minutes $(MUTATE_MINUTES) $(MUTATE_MODULES)
+
+# The documentation site, in build/site: built strictly, then looked at in a browser that reaches no other host.
+# What pages link to in the checkout beside docs/ is taken along.
+docs: $(READY) .venvs/docs/.ready setup-browser
+	@rm -rf build/site && .venvs/docs/bin/zensical build --strict --clean --config-file mkdocs.yml
+	@mkdir -p build/site/src/holdfast && cp -r src/holdfast/schemas build/site/src/holdfast/
+	@sed -i 's#href="\.\./src/holdfast/schemas/#href="src/holdfast/schemas/#g' build/site/schemas.html
+	@$(BIN)/python -m tests.built_site build/site
+
+.venvs/docs/.ready: pyproject.toml
+	@mkdir -p .venvs
+	$(call install,docs,.venvs/docs)
+
+# What makes a release has exact versions, in an environment of its own.
+.venvs/release/.ready: release/requirements.txt
+	@mkdir -p .venvs
+	@test -x .venvs/release/bin/python || $(PYTHON) -m venv .venvs/release
+	@.venvs/release/bin/python -m pip install -qq --disable-pip-version-check -r release/requirements.txt
+	@touch $@
+
+# Wheel and sdist in dist/, the same bytes whoever builds them.
+dist: .venvs/release/.ready
+	@.venvs/release/bin/python -m release.build
+
+# The archives in empty environments: without extras, each extra alone, newest and lowest versions, from the sdist,
+# with every Python that is here. TRIALS=core,server chooses some, TRIALS=left goes on. Only the installation needs a network.
+DIST_SECONDS ?= 2700
+TRIALS ?= all
+test-dist: dist
+	@timeout $(DIST_SECONDS) .venvs/release/bin/python -m release.trial $(TRIALS)
+
+# What the wheel brings along, by extra, with licences: dist/sbom/.
+sbom: dist
+	@timeout $(DIST_SECONDS) .venvs/release/bin/python -m release.sbom
 
 clean:
-	rm -rf build dist htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage .coverage.*
+	rm -rf build dist htmlcov .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage .coverage.*
 	find src tests $(wildcard benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
