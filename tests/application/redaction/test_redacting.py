@@ -155,6 +155,29 @@ def test_logs_are_hidden_before_a_store_has_a_key_and_correlate_afterwards() -> 
     assert logs.tree({"a": SECRET})[1] == [["a"]]
 
 
+class Disturbed(LogRedactor):
+    """Another thread adopts the key of a store each time it was asked for what is current."""
+
+    kept: Redactor | None = None
+
+    @property
+    def _current(self) -> Redactor | None:
+        current, self.kept = self.kept, None
+        return current
+
+    @_current.setter
+    def _current(self, redactor: Redactor | None) -> None:
+        self.kept = redactor
+
+
+def test_logs_are_hidden_while_a_key_is_adopted() -> None:
+    logs = Disturbed()
+    logs.begin(build)
+    assert is_placeholder(logs.text(SECRET))
+    logs.kept = build(b"w" * KEY_BYTES)
+    assert is_placeholder(logs.text(SECRET))
+
+
 def test_the_logger_of_the_package_hides_secrets_once_a_store_was_opened(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

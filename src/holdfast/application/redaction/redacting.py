@@ -171,10 +171,12 @@ class LogRedactor:
         return (tree, []) if redactor is None else redactor.tree(tree)
 
     def _redactor(self) -> Redactor | None:
-        if self._current is None and self._build is not None:
+        # Read once: the key of another store may be adopted at any moment, and what is logged then has secrets.
+        current = self._current
+        if current is None and self._build is not None:
             with GATE:
-                self._current = self._build(self._key)
-        return self._current
+                current = self._current = self._build(self._key)
+        return current
 
 
 #: One for the process, as loggers are.
