@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,8 @@ def files_in(folder: Path) -> Iterator[bytes]:
     """Give every byte of a folder: names too."""
     for path in sorted(folder.rglob("*")):
         yield str(path.relative_to(folder)).encode()
-        if path.is_file():
+        # An open store moves its temporary files meanwhile; once it is closed all of it is looked at again.
+        with suppress(FileNotFoundError, IsADirectoryError):
             yield path.read_bytes()
 
 

@@ -85,7 +85,8 @@ def _logging(verbose: int, log_format: str) -> Iterator[None]:
         yield
     finally:
         logger.removeHandler(handler)
-        logger.level, logger.propagate = before
+        level, logger.propagate = before
+        logger.setLevel(level)
 
 
 def _handler(log_format: str) -> logging.Handler:

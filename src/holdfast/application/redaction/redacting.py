@@ -171,7 +171,7 @@ class LogRedactor:
         return (tree, []) if redactor is None else redactor.tree(tree)
 
     def _redactor(self) -> Redactor | None:
-        # Read once: the key of another store may be adopted at any moment, and what is logged then has secrets.
+        # Read once: at any moment the key of another store is adopted, and what is logged then has secrets.
         current = self._current
         if current is None and self._build is not None:
             with GATE:
