@@ -6,6 +6,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from holdfast.adapters.crypto.cipher import Xaes256Gcm
 from holdfast.adapters.memory import MemoryStore
 from holdfast.adapters.packer import OrmsgpackPacker
 from holdfast.adapters.redaction import engine
+from holdfast.adapters.redactors import redactor_maker
 from holdfast.application.redaction.redacting import (
     KEY_BYTES,
     KEY_FILE,
@@ -155,26 +157,39 @@ def test_logs_are_hidden_before_a_store_has_a_key_and_correlate_afterwards() -> 
     assert logs.tree({"a": SECRET})[1] == [["a"]]
 
 
+def test_logs_are_hidden_by_the_rules_of_every_store_that_was_opened(tmp_path: Path) -> None:
+    rules = tmp_path / "patterns.toml"
+    rules.write_text("[patterns]\nemployee = 'EMP-[0-9]{6}'\n", encoding="utf-8")
+    logs, said = LogRedactor(), f"EMP-123456 sent {SECRET}"
+    assert logs.begin(redactor_maker("auto", None))
+    assert "EMP-123456" in logs.text(said)
+    assert not logs.begin(redactor_maker("auto", str(rules)))
+    assert not logs.begin(redactor_maker("auto", None))
+    hidden = logs.text(said)
+    assert "[REDACTED:employee:" in hidden and SECRET not in hidden
+    assert logs.tree({"a": said}) == ({"a": hidden}, [["a"], ["a"]])
+
+
 class Disturbed(LogRedactor):
     """Another thread adopts the key of a store each time it was asked for what is current."""
 
-    kept: Redactor | None = None
+    kept: list[Redactor] | None = None
 
     @property
-    def _current(self) -> Redactor | None:
+    def _current(self) -> list[Redactor] | None:
         current, self.kept = self.kept, None
         return current
 
     @_current.setter
-    def _current(self, redactor: Redactor | None) -> None:
-        self.kept = redactor
+    def _current(self, redactors: list[Redactor] | None) -> None:
+        self.kept = redactors
 
 
 def test_logs_are_hidden_while_a_key_is_adopted() -> None:
     logs = Disturbed()
     logs.begin(build)
     assert is_placeholder(logs.text(SECRET))
-    logs.kept = build(b"w" * KEY_BYTES)
+    logs.kept = [build(b"w" * KEY_BYTES)]
     assert is_placeholder(logs.text(SECRET))
 
 

@@ -138,17 +138,23 @@ class HidingPeople:
 
 
 class LogRedactor:
-    """Hides secrets in logs, which are written at any moment: it never waits for a store."""
+    """Hides secrets in logs, which are written at any moment: it never waits for a store.
+
+    A line does not say which store it is about: it is hidden by the rules of all that were opened.
+    """
 
     def __init__(self) -> None:
-        self._build: Build | None = None
+        self._builds: list[Build] = []
         self._key = secrets.token_bytes(KEY_BYTES)
-        self._current: Redactor | None = None
+        self._current: list[Redactor] | None = None
 
     def begin(self, build: Build) -> bool:
-        """Say how to make a redactor before any store has one; False if that was said before."""
-        is_first = self._build is None
-        self._build = self._build or build
+        """Say how a store makes its redactor; True if no store said so before."""
+        with GATE:
+            is_first = not self._builds
+            if build not in self._builds:
+                self._builds.append(build)
+                self._current = None
         return is_first
 
     def begin_anew(self) -> None:
@@ -162,20 +168,24 @@ class LogRedactor:
 
     def text(self, text: str) -> str:
         """Hide the secrets of a text."""
-        redactor = self._redactor()
-        return text if redactor is None else redactor.text(text)
+        for redactor in self._redactors():
+            text = redactor.text(text)
+        return text
 
     def tree(self, tree: Any) -> tuple[Any, list[Path]]:
         """Hide the secrets of a plain tree."""
-        redactor = self._redactor()
-        return (tree, []) if redactor is None else redactor.tree(tree)
+        hidden: list[Path] = []
+        for redactor in self._redactors():
+            tree, paths = redactor.tree(tree)
+            hidden += paths
+        return tree, hidden
 
-    def _redactor(self) -> Redactor | None:
+    def _redactors(self) -> list[Redactor]:
         # Read once: at any moment the key of another store is adopted, and what is logged then has secrets.
         current = self._current
-        if current is None and self._build is not None:
+        if current is None:
             with GATE:
-                current = self._current = self._build(self._key)
+                current = self._current = [build(self._key) for build in self._builds]
         return current
 
 
