@@ -8,9 +8,6 @@ from typing import Any
 from benchmarks.compare.figures import NOTHING, Figure, Figures, bytes_name, ms, size
 from benchmarks.compare.lanes import CHAT, LANES, PAIRS, Lane, label
 
-#: Closer than this is no difference on a noisy machine.
-EVEN = 1.1
-
 
 def page(results: dict[str, Any]) -> str:
     """Write the measured part of the comparison."""
@@ -56,7 +53,7 @@ def _ratio(ours: Figure, theirs: Figure) -> str:
         return NOTHING
     ratio = theirs.median / ours.median
     told = f"{ratio:.0f}x" if ratio >= 10 else f"{ratio:.1f}x" if ratio >= 1 else f"{ratio:.2f}x"
-    return f"**{told}**" if ratio < 1 / EVEN else told
+    return f"**{told}**" if ratio < 1 else told
 
 
 def _details(figures: Figures) -> Iterable[str]:
