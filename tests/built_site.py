@@ -125,9 +125,9 @@ def served(folder: Path) -> Iterator[str]:
             thread.join()
 
 
-def seen_in_a_browser(folder: Path, patience_ms: int = PATIENCE_MS) -> list[str]:
+def seen_in(browser: Browser, folder: Path, patience_ms: int = PATIENCE_MS) -> list[str]:
     """Open pages where no other host can be reached; answer what went wrong."""
-    with served(folder) as address, a_browser() as browser:
+    with served(folder) as address:
         found = [*_looked_at(browser, address), *_printed(browser, address)]
         return [*found, *_searched(browser, address, patience_ms)]
 
@@ -183,7 +183,9 @@ def _printed(browser: Browser, address: str) -> list[str]:
 def main(folder: Path) -> int:
     """Look at a site."""
     wrong = [f"{name} is not in the reference" for name in missing_names(folder)]
-    wrong += [*fetched_elsewhere(folder), *dead_links(folder), *seen_in_a_browser(folder)]
+    wrong += [*fetched_elsewhere(folder), *dead_links(folder)]
+    with a_browser() as browser:
+        wrong += seen_in(browser, folder)
     for line in wrong:
         sys.stderr.write(f"{line}\n")
     pages = sum(1 for _ in folder.rglob("*.html"))

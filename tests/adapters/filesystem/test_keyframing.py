@@ -97,3 +97,24 @@ def test_a_keyframe_whose_file_is_gone_is_written_again(spoilt, root):
     (folder_of(root) / "checkpoint_000002.json").unlink()
     spoilt.put_keyframe("W", make_keyframe(2, b"two"))
     assert spoilt.keyframe("W", 2) == b"two"
+
+
+def test_sealed_files_are_summed_once_and_those_that_were_are_not_read_again(store, fill, root, monkeypatch):
+    for group in range(1, 13, 3):
+        fill("wf", 3, group=group)
+    store.put_keyframe("wf", commits.keyframe(12))
+    fill("wf", 3, group=13)
+    store.put_keyframe("wf", commits.keyframe(15))
+    follower = Follower(Disk(str(root)))
+    follower.refresh()
+    read, looked = follower.files.read, []
+    monkeypatch.setattr(follower.files, "read", lambda path, *span: looked.append(path) or read(path, *span))
+    assert sums_of_sealed(follower.files, follower.views, "wf") == {}
+    follower.close()
+    assert [path for path in looked if path.endswith(".deltas.jsonl")] == []
+    store.settle()
+    subprocess.run(["sha256sum", "-c", "SHA256SUMS"], cwd=folder_of(root), capture_output=True, check=True)
+    named = [line.split()[1] for line in (folder_of(root) / "SHA256SUMS").read_text().splitlines()]
+    assert [name for name in named if "deltas" in name] == [
+        f"checkpoint_{group:06d}.deltas.jsonl" for group in (1, 4, 7, 10)
+    ]

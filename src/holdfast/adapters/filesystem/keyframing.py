@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from itertools import groupby, takewhile
 
 from holdfast.adapters.filesystem import layout
 from holdfast.adapters.filesystem.manifest import Manifest
@@ -34,10 +36,10 @@ def add_keyframe(
     if stored is not None:
         draft.give_way(stored, keyframe.entry, folder)
     draft.add_manifest(workflow_id, folder, draft.add_keyframe(keyframe, folder))
-    sealed = set(_sealed(listed))
-    for group, sha256 in sums.items():
-        if group in sealed:
-            draft.add_sum(folder, sha256, layout.deltas_name(group))
+    oldest = min(sums, default=0)
+    sealed = set(takewhile(lambda group: group >= oldest, _sealed(listed))) if sums else set()
+    for group in sorted(sealed & sums.keys()):
+        draft.add_sum(folder, sums[group], layout.deltas_name(group))
 
 
 def damaged_keyframe(views: Views, workflow_id: str, sequence: int) -> KeyframeEntry | None:
@@ -52,18 +54,25 @@ def damaged_keyframe(views: Views, workflow_id: str, sequence: int) -> KeyframeE
 
 
 def sums_of_sealed(files: Files, views: Views, workflow_id: str) -> dict[int, str]:
-    """SHA-256 of delta files that nobody will append to any more and that are not summed yet, by group."""
+    """SHA-256 of delta files that nobody will append to any more and that are not summed yet, by group.
+
+    They are summed in their order: before one that is summed all are. A long workflow has thousands.
+    """
     folder = layout.workflow_folder(workflow_id)
     summed = files.read(layout.sums_path(folder)) or b""
     sums = {}
     for group in _sealed(views.manifest(workflow_id)):
         name = layout.deltas_name(group)
-        data = None if name.encode() in summed else files.read(f"{folder}/{name}")
+        if summed.rfind(f"  {name}\n".encode()) >= 0:
+            break
+        data = files.read(f"{folder}/{name}")
         if data is not None:
             sums[group] = hashlib.sha256(data).hexdigest()
     return sums
 
 
-def _sealed(listed: Manifest) -> list[int]:
-    """Groups before the newest: their delta files are complete."""
-    return sorted({entry.group for entry in listed.entries.values() if not entry.pruned})[:-1]
+def _sealed(listed: Manifest) -> Iterator[int]:
+    """Groups before the newest, the newest of them first: their delta files are complete."""
+    living = (entry.group for entry in reversed(listed.entries.values()) if not entry.pruned)
+    newest = next(living, 0)
+    return (group for group, _ in groupby(living) if group < newest)

@@ -68,11 +68,12 @@ class Manifest:
         for sequence in sequences:
             if (entry := self.entries.get(sequence)) is not None:
                 self.entries[sequence] = tombstone(entry)
-        for group in groups:
+        gone = set(groups)
+        for group in gone:
             self.keyframes.pop(group, None)
-            for sequence, entry in self.entries.items():
-                if entry.group == group and entry.blobs:
-                    self.entries[sequence] = replace(entry, blobs=())
+        for sequence, entry in self.entries.items() if gone else ():
+            if entry.blobs and entry.group in gone:
+                self.entries[sequence] = replace(entry, blobs=())
 
     def lines(self) -> bytes:
         """The manifest written anew."""
