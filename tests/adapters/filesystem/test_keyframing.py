@@ -107,8 +107,13 @@ def test_sealed_files_are_summed_once_and_those_that_were_are_not_read_again(sto
     store.put_keyframe("wf", commits.keyframe(15))
     follower = Follower(Disk(str(root)))
     follower.refresh()
-    read, looked = follower.files.read, []
-    monkeypatch.setattr(follower.files, "read", lambda path, *span: looked.append(path) or read(path, *span))
+    read, looked = follower.files.read, list[str]()
+
+    def noting(path, *span):
+        looked.append(path)
+        return read(path, *span)
+
+    monkeypatch.setattr(follower.files, "read", noting)
     assert sums_of_sealed(follower.files, follower.views, "wf") == {}
     follower.close()
     assert [path for path in looked if path.endswith(".deltas.jsonl")] == []
