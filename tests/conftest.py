@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -162,6 +163,14 @@ def _is_counted(item: pytest.Item) -> bool:
     if item.get_closest_marker("sweep") or is_hypothesis_test(getattr(item, "function", None)):
         return False
     return not item.nodeid.startswith(WHOLE)
+
+
+@pytest.fixture(autouse=True)
+def tidy() -> Iterator[None]:
+    """See that a test leaves our log as it was: the next one of the same process may look at it."""
+    yield
+    assert logging.root.manager.disable == logging.NOTSET, "the test leaves logging switched off"
+    assert logging.getLogger("holdfast").propagate, "the test leaves the log of the package cut off"
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,7 @@ FILLERS: dict[str, Callable[[Path], None]] = {
 }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """One browser; each test has a context of its own in it."""
     with a_browser() as opened:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import logging
 import sys
 import time
 from pathlib import Path
@@ -21,6 +22,8 @@ ROOT = Path(__file__).parent.parent.parent
 
 def main() -> int:
     arguments = _arguments()
+    # What refuses a million inputs would log each of them.
+    logging.disable(logging.CRITICAL)
     atheris: Any = importlib.import_module("atheris")
     # Whoever sees which lines an input reaches, and what it is compared with, finds more, and sooner. Nothing
     # of ours may be imported before.

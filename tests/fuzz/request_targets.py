@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import atexit
 import json
-import logging
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
@@ -33,7 +32,6 @@ _ASKED = [operation for operation in OPERATIONS if not operation.is_stream and o
 
 @cache
 def _client() -> tuple[TestClient, str]:
-    logging.disable(logging.CRITICAL)
     folder = real_store.folder()
     real_store.fill(f"file:{folder}/store")
     desk = http_desk.open_desk(Config.load({"store": f"file:{folder}/store"}, env={}), Settings(rate=10**9))
@@ -112,7 +110,6 @@ def _edits(data: bytes) -> None:
 
 @cache
 def _server() -> HoldfastServer:
-    logging.disable(logging.CRITICAL)
     folder = real_store.folder()
     real_store.fill(f"file:{folder}/store")
     config = Config.load({"store": f"file:{folder}/store", "actor": "ann"}, env={})
