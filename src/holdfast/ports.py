@@ -271,6 +271,9 @@ class Store(Protocol):
     def keyframes(self, workflow_id: str) -> list[KeyframeEntry]:
         """Keyframes of a workflow by sequence."""
 
+    def newest_keyframe(self, workflow_id: str, through: int) -> KeyframeEntry | None:
+        """Answer the last keyframe up to a sequence, without reading the others; None if there is none."""
+
     def keyframe(self, workflow_id: str, sequence: int) -> bytes:
         """Bytes of one keyframe, checked against its committed SHA-256.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from holdfast.adapters.memory import MemoryStore
 from holdfast.domain.audit_entry import AuditEntry, TrailHead
@@ -103,6 +103,9 @@ class FailingStore:
 
     def keyframes(self, workflow_id: str) -> list[KeyframeEntry]:
         return list(self._call("keyframes", workflow_id))
+
+    def newest_keyframe(self, workflow_id: str, through: int) -> KeyframeEntry | None:
+        return cast("KeyframeEntry | None", self._call("newest_keyframe", workflow_id, through))
 
     def keyframe(self, workflow_id: str, sequence: int) -> bytes:
         return bytes(self._call("keyframe", workflow_id, sequence))

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from holdfast.application.engine import Engine
+from holdfast.application.resolve import living
 from holdfast.application.retain import PruneResult
 from holdfast.domain.checkpoint import CheckpointType
 from holdfast.domain.errors import CheckpointWriteError, InvalidStateError
@@ -77,6 +78,30 @@ def test_retention_looks_at_a_long_workflow_only_when_it_has_grown_by_a_share(
     assert len([at for at in looked if at < 40]) > 2
     long = [at for at in looked if at >= 40]
     assert len(long) > 1 and all(later >= 2 * earlier for earlier, later in pairwise(long))
+
+
+def test_a_hold_that_ends_leaves_nothing_waiting_for_retention(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.application.engine._LONG_WORKFLOW", 10)
+    monkeypatch.setattr("holdfast.application.engine._RETAINED_SHARE", 1)
+    engine = Engine(make_kit(retain=True, retain_count=2, retain_days=0))
+    held = engine.holds.place(workflow_id="W", reason="a lawsuit")
+    for step in range(60):
+        save(engine, {"n": step, "text": "x" * (step % 7) * 3_000})
+    assert len(list(living(engine.kit.store, "W"))) == 60
+    engine.holds.release(held.id, reason="it ended")
+    for step in range(10):
+        save(engine, {"n": step, "text": "y" * (step % 7) * 3_000})
+    assert len(list(living(engine.kit.store, "W"))) < 20
+
+
+def test_however_long_a_workflow_is_retention_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.application.engine._LONG_WORKFLOW", 10)
+    monkeypatch.setattr("holdfast.application.engine._RETAINED_SHARE", 1)
+    monkeypatch.setattr("holdfast.application.engine._RETAINED_MAX", 20)
+    engine = Engine(make_kit(retain=True, retain_count=2, retain_days=0))
+    for step in range(300):
+        save(engine, {"n": step, "text": "x" * (step % 7) * 3_000})
+        assert len(list(living(engine.kit.store, "W"))) < 60
 
 
 @pytest.mark.sweep

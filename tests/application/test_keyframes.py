@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from holdfast.adapters.formats import Formats
+from holdfast.adapters.redaction import engine
 from holdfast.application.keyframes import Caption, build_keyframe, lift_stored, read_keyframe
 from holdfast.domain.errors import CheckpointCorruptError, UnsupportedVersionError
+from holdfast.domain.plain import TypeRegistry, to_plain
+from holdfast.domain.redaction import Redactor
 from holdfast.domain.tree import copy_tree
 
 PLAIN = Formats("json", "none")
@@ -106,6 +109,19 @@ def test_a_large_state_is_written_a_part_at_a_time_and_read_back(threshold_bytes
     formats = Formats("json", "zstd", threshold_bytes)
     keyframe = build_keyframe(caption, copy_tree(tree), (), formats)
     assert read_keyframe(keyframe.data, PLAIN, "WF-1", 42).tree == tree
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3, 4])
+def test_a_large_state_that_lost_secrets_says_so_wherever_they_were(levels: int) -> None:
+    """A text with half a letter is kept as base64, and so is its placeholder."""
+    hidden = Redactor(b"k" * 32, engine()).tree({"password": "\ud800 no text"})[0]["password"]
+    tree: Any = to_plain("\ud800" + hidden, TypeRegistry())
+    for _ in range(levels):
+        tree = {"inner": tree}
+    caption = replace(CAPTION, size_bytes=1 << 20)
+    tree["long"] = "and so on " * 1_000
+    keyframe = build_keyframe(caption, copy_tree(tree), (), Formats("json", "zstd", 0))
+    assert b'"redacted":true' in keyframe.data
 
 
 @pytest.mark.parametrize("formats", [PLAIN, Formats("msgpack", "zstd", 0)])

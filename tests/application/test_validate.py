@@ -72,7 +72,7 @@ def test_many_are_validated_with_one_look_at_their_listing(
     assert all(validate_listed(kit, reader, one) for one in listed)
     assert store.calls["entries"] == 1
     # What is asked about each does not depend on how many there are.
-    assert store.calls["keyframes"] == 60 and store.calls["records"] <= 120
+    assert store.calls["newest_keyframe"] == 60 and store.calls["records"] <= 120
 
 
 def test_a_listing_that_lies_about_the_one_before_is_found_in_all(

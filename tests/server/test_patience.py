@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import pytest
+from uvicorn.config import Config
+from uvicorn.server import ServerState
 
 import holdfast
 from holdfast.server import patience
@@ -20,6 +24,16 @@ def served(tmp_path, monkeypatch):
         pass
     with running(url) as served:
         yield served
+
+
+class OfAnotherLoop:
+    """A transport by what it does, and of no class that asyncio knows: those of uvloop are so."""
+
+    def get_extra_info(self, name: str, default: object = None) -> object:
+        return default
+
+    def close(self) -> None:
+        """Nobody is at the other end."""
 
 
 def connected(served: Running) -> socket.socket:
@@ -59,3 +73,19 @@ def test_who_listens_stays(served):
         client.settimeout(0.6)
         with pytest.raises(TimeoutError):
             client.recv(1)
+
+
+async def nobody(scope: Any, receive: Any, send: Any) -> None:
+    """Answer nothing."""
+
+
+def test_a_connection_of_any_event_loop_is_taken():
+    async def connect() -> None:
+        config = Config(cast(Any, nobody), interface="asgi3", lifespan="off")
+        config.load()
+        protocol = patience.PatientProtocol(config, ServerState(), {})
+        protocol.connection_made(cast(Any, OfAnotherLoop()))
+        assert protocol in protocol.connections
+        protocol.connection_lost(None)
+
+    asyncio.run(connect())

@@ -97,6 +97,9 @@ class MemoryStore:
             keyframes = self._peek(workflow_id).keyframes
             return [keyframes[sequence].entry for sequence in sorted(keyframes)]
 
+    def newest_keyframe(self, workflow_id: str, through: int) -> KeyframeEntry | None:
+        return next((one for one in reversed(self.keyframes(workflow_id)) if one.sequence <= through), None)
+
     def keyframe(self, workflow_id: str, sequence: int) -> bytes:
         with self._open():
             keyframe = self._peek(workflow_id).keyframes.get(sequence)

@@ -62,9 +62,10 @@ from holdfast.domain.state import WorkflowState, as_state
 from holdfast.domain.telemetry import FoundBy
 
 _LOG = logging.getLogger("holdfast")
-#: From so many checkpoints on, retention waits until a workflow has grown by one in so many.
+#: From so many checkpoints on, retention waits until a workflow has grown by one in so many, or by so many.
 _LONG_WORKFLOW = 1_000
 _RETAINED_SHARE = 16
+_RETAINED_MAX = 4_096
 
 
 class Engine:
@@ -338,11 +339,12 @@ class Engine:
         policy, workflow_id, sequence = self.kit.retention, caption.workflow_id, caption.sequence
         if policy is None or sequence < self._retained.get(workflow_id, 0):
             return
-        if not self.holds.stands_against(workflow_id):
-            self.prune(workflow_id, policy, asked_by="retention")
+        if self.holds.stands_against(workflow_id):
+            return
+        self.prune(workflow_id, policy, asked_by="retention")
         # It looks at all there is: of a long workflow not after each keyframe, or commits would pay for that.
         if sequence >= _LONG_WORKFLOW:
-            self._retained[workflow_id] = sequence + sequence // _RETAINED_SHARE
+            self._retained[workflow_id] = sequence + min(sequence // _RETAINED_SHARE, _RETAINED_MAX)
 
 
 def _paths(append_only: Iterable[str], state: State) -> frozenset[str]:

@@ -252,8 +252,11 @@ def _write_lines(items: list[Any], write: Write) -> None:
 
 
 def _drain(value: Any, write: Write, levels: int) -> None:
-    """Write a large value a part at a time, and let go of what is written."""
-    if levels and type(value) is dict and value:
+    """Write a large value a part at a time, and let go of what is written.
+
+    A tagged value stays in one part: whoever looks for placeholders looks at each part alone.
+    """
+    if levels and type(value) is dict and value and TAG not in value:
         mark = b"{"
         for key in list(value):
             write(mark + plainjson.dumps(key) + b":")

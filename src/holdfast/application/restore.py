@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -86,20 +86,32 @@ class Restorer:
             CheckpointCorruptError: if it is there and no way to it verifies.
         """
         attempts = _Attempts()
-        keyframes = self._store.keyframes(workflow_id)
-        starts = [keyframe for keyframe in reversed(keyframes) if keyframe.sequence <= sequence]
-        for keyframe in [*starts[-1:], *starts[:-1]] if is_from_oldest else starts:
+        newest = self._store.newest_keyframe(workflow_id, sequence)
+        for keyframe in self._starts(workflow_id, newest, is_from_oldest=is_from_oldest) if newest else ():
             try:
                 return self._from_keyframe(workflow_id, keyframe, sequence, attempts.notes)
             except CheckpointError as problem:
                 attempts.add(f"{workflow_id}@{keyframe.sequence}", problem)
-            if self._is_cut(workflow_id, starts[0].sequence, sequence):
+            if newest and self._is_cut(workflow_id, newest.sequence, sequence):
                 break
         if attempts.first is not None:
             raise attempts.first
         raise CheckpointNotFoundError(
             "there is no such checkpoint", place=f"{workflow_id}@{sequence}", hint="See `holdfast list`."
         )
+
+    def _starts(
+        self, workflow_id: str, newest: KeyframeEntry, *, is_from_oldest: bool
+    ) -> Iterator[KeyframeEntry]:
+        """Give keyframes to begin with, the newest first; older ones are looked for where it will not do."""
+        if not is_from_oldest:
+            yield newest
+        older = [one for one in self._store.keyframes(workflow_id) if one.sequence < newest.sequence]
+        if is_from_oldest:
+            yield from [*older, newest][:1]
+            yield from [*older, newest][:0:-1]
+        else:
+            yield from reversed(older)
 
     def _is_cut(self, workflow_id: str, start: int, sequence: int) -> bool:
         """Tell whether a record after the last keyframe is damaged: then no other leads any further."""

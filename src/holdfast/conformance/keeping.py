@@ -20,6 +20,9 @@ class Keeping(Opening):
             store.put_keyframe("W", derived)
             assert [keyframe.sequence for keyframe in store.keyframes("W")] == [1, 2]
             assert store.keyframes("W")[1] == derived.entry
+            assert [store.newest_keyframe("W", through) for through in (2, 9)] == [derived.entry] * 2
+            assert store.newest_keyframe("W", 1) == store.keyframes("W")[0]
+            assert store.newest_keyframe("W", 0) is store.newest_keyframe("other", 9) is None
             assert store.keyframe("W", 1) == b'{"state": 1}\n'
             assert store.keyframe("W", 2) == derived.data
 

@@ -91,7 +91,8 @@ def test_a_line_that_says_nothing_known_under_a_right_sum_is_found(line):
         parse(header_line("W") + summed_line(line))
 
 
-def test_a_run_of_removed_checkpoints_that_has_no_end_is_no_work():
-    removed = {"pruned": [[1, 10**17]], "groups": []}
+@pytest.mark.parametrize("run", [[1, 10**17], [-(10**17), 1]])
+def test_a_run_of_removed_checkpoints_that_has_no_end_is_no_work(run):
+    removed = {"pruned": [run], "groups": []}
     found = parse(header_line("W") + entry_line(Entry(1, "", "", "", ""), 0) + summed_line(removed))
     assert found.entries[1].pruned

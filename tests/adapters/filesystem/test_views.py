@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.adapters.filesystem import layout, views
-from holdfast.adapters.filesystem.manifest import entry_line, transition_line
+from holdfast.adapters.filesystem.manifest import entry_line, summed_line, transition_line
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.conformance.history import History, blob_name
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointNotFoundError, ChecksumMismatchError
@@ -78,6 +78,15 @@ def test_a_folder_that_holds_another_workflow_is_not_believed(store, fill, root)
     store.settle()
     (root / layout.workflow_folder("wf")).rename(root / layout.workflow_folder("wf").replace("wf", "fw"))
     assert list(FilesystemStore.open(str(root), read_only=True).workflows()) == ["wf"]
+
+
+def test_a_manifest_that_names_no_text_hides_no_other_workflow(store, fill, root):
+    for workflow_id in ("wf", "wg"):
+        fill(workflow_id, 1)
+    store.settle()
+    path = root / layout.manifest_path(layout.workflow_folder("wf"))
+    path.write_bytes(summed_line({"manifest": 1, "wf": 5}))
+    assert set(FilesystemStore.open(str(root), read_only=True).workflows()) == {"wf", "wg"}
 
 
 def test_a_large_file_is_mapped(store, monkeypatch):

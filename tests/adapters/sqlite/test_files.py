@@ -82,3 +82,12 @@ def test_any_name_leads_to_its_file(name: str | bytes, tmp_path: Path) -> None:
 
 def test_a_missing_file_has_no_bytes(tmp_path: Path) -> None:
     assert files.size_bytes(str(tmp_path / "missing")) == 0
+
+
+def test_what_is_forgotten_keeps_no_log_open(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    for name in (path, tmp_path / "store.db-wal"):
+        name.write_bytes(b"something")
+    files.forget(str(path))
+    opened = [link.readlink().name for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+    assert "store.db" in opened and "store.db-wal" not in opened

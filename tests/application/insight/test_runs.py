@@ -227,7 +227,7 @@ def test_what_took_long_is_reused_for_a_moment(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("holdfast.application.insight.runs._MANY", 1)
     service, _, book = opened()
     service.create_checkpoint("W", {})
-    ticks = iter([0.0, 0.0, 0.2, 0.5, 1.0, 1.9, 2.1, 2.1, 2.1, 2.1, 2.2])
+    ticks = iter([0.0, 0.0, 0.2, 0.5, 1.0, 1.9, 2.1, 2.1, 2.1, 2.1, 2.1, 2.2])
     monkeypatch.setattr("holdfast.application.insight.runs.time.monotonic", lambda: next(ticks))
     first = book.all()
     service.create_checkpoint("X", {})
@@ -299,6 +299,28 @@ def test_of_very_many_those_that_move_are_known_at_once(monkeypatch: pytest.Monk
     assert {row.workflow_id for row, _ in book.all() if row.is_live} == {"W28"}
     service.release_lease(lease)
     assert not [row for row, _ in book.all() if row.is_live]
+
+
+def test_however_many_leases_there_are_others_are_looked_at_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    service, _ = very_many(monkeypatch, 30)
+    book = RunBook(service._engine.kit, first_seconds=8.0, sweep_seconds=8.0)
+    for number in range(20):
+        service.acquire_lease(f"W{number:02}", "somebody")
+    sweeps = 1
+    while not book.swept().is_complete:
+        sweeps += 1
+    assert sweeps < 15 and len(book.all()) == 30
+
+
+def test_what_the_trail_tells_is_known_also_where_a_round_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    service, book = very_many(monkeypatch, 30)
+    while not book.swept().is_complete:
+        pass
+    for number in range(8):
+        service.create_checkpoint("W29", {"n": number})
+        assert book.all()[0][0].checkpoints == number + 2
 
 
 def pages(book: RunBook, wanted: RunFilter, limit: int) -> Iterator[list[str]]:

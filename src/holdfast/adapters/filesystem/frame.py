@@ -97,8 +97,8 @@ def _decoded(payload: bytes) -> list[Operation]:
         position += path_bytes
         operations.append(Operation(Kind(kind), path, offset, payload[position : position + data_bytes]))
         position += data_bytes
-        if not path or path[0] == "/" or (".." in path and ".." in path.split("/")):
-            raise ValueError(f"the path {path!r} leads out of the store")
+        if not path or path[0] == "/" or "\0" in path or (".." in path and ".." in path.split("/")):
+            raise ValueError(f"the path {path!r} leads to nothing in the store")
     if position != len(payload):
         raise ValueError("the last operation is cut")
     return operations

@@ -192,7 +192,7 @@ def fold(manifest: Manifest, lines: Iterable[dict[str, Any]]) -> None:
         elif "groups" in line:
             # However long a run claims to be, only what is listed can go.
             newest = manifest.last.sequence if manifest.last else 0
-            gone = [range(first, min(last, newest) + 1) for first, last in line["pruned"]]
+            gone = [range(max(first, 1), min(last, newest) + 1) for first, last in line["pruned"]]
             manifest.remove((sequence for run in gone for sequence in run), line["groups"])
         else:
             manifest.workflow_id = line.get("wf", "")

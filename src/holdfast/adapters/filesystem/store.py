@@ -258,6 +258,11 @@ class FilesystemStore:
         found = self._manifest(workflow_id).keyframes
         return [found[sequence] for sequence in sorted(found)]
 
+    def newest_keyframe(self, workflow_id: str, through: int) -> KeyframeEntry | None:
+        found = self._manifest(workflow_id).keyframes
+        newest = max((sequence for sequence in found if sequence <= through), default=None)
+        return None if newest is None else found[newest]
+
     def keyframe(self, workflow_id: str, sequence: int) -> bytes:
         with reading(self.url):
             return self._fresh().keyframe(workflow_id, sequence)

@@ -174,6 +174,8 @@ class Views:
         try:
             name = parse_line(first[0] + first[1]).get("wf")
         except ManifestDamaged:
+            name = None
+        if not isinstance(name, str):
             name = self._recorded_workflow_id(folder)
         return name if name and layout.workflow_folder(name) == folder else None
 

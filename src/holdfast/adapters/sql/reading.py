@@ -71,6 +71,11 @@ _KEYFRAMES = f"""
 select {rows.KEYFRAME_COLUMNS} from keyframes where workflow_id = :workflow_id order by sequence
 """
 
+_NEWEST_KEYFRAME = f"""
+select {rows.KEYFRAME_COLUMNS} from keyframes
+where workflow_id = :workflow_id and sequence <= :through order by sequence desc limit 1
+"""
+
 _KEYFRAME = "select sha256, data from keyframes where workflow_id = :workflow_id and sequence = :sequence"
 
 _EVENTS = """
@@ -124,7 +129,13 @@ class Reading(TrailReading):
             raise rows.no_checkpoint(workflow_id, first if latest is None else last)
 
     def keyframes(self, workflow_id: str) -> list[KeyframeEntry]:
-        found = self._tables.rows(_KEYFRAMES, {"workflow_id": workflow_id})
+        return self._keyframes(_KEYFRAMES, workflow_id)
+
+    def newest_keyframe(self, workflow_id: str, through: int) -> KeyframeEntry | None:
+        return next(iter(self._keyframes(_NEWEST_KEYFRAME, workflow_id, through=through)), None)
+
+    def _keyframes(self, query: str, workflow_id: str, **bounds: int) -> list[KeyframeEntry]:
+        found = self._tables.rows(query, {"workflow_id": workflow_id, **bounds})
         return [rows.read_keyframe_entry(row, f"keyframe {workflow_id}@{row[0]}") for row in found]
 
     def keyframe(self, workflow_id: str, sequence: int) -> bytes:

@@ -72,14 +72,19 @@ def forget(path: str) -> None:
     ext4 takes blocks for written whose first writing failed: what is written to them again is synced without
     an error, and zeros are read from there after the next mount. What is read anew is not.
     """
-    for name in (path, f"{path}-wal"):
-        with suppress(OSError):
-            handle = held(name)
-            with suppress(OSError):
-                # Only what is clean is dropped; whether this succeeds says nothing.
-                os.fsync(handle)
-            if hasattr(os, "posix_fadvise"):
-                os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+    with suppress(OSError):
+        _drop(held(path))
+    # SQLite locks nothing in its log. It is deleted with the last connection: held open it would take room.
+    with suppress(OSError), open(f"{path}-wal", "rb") as log:
+        _drop(log.fileno())
+
+
+def _drop(handle: int) -> None:
+    with suppress(OSError):
+        # Only what is clean is dropped; whether this succeeds says nothing.
+        os.fsync(handle)
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def require(path: str) -> None:

@@ -235,10 +235,12 @@ class RunBook:
 
     def _sweep(self) -> None:
         now, is_complete = self._kit.clock.now(), self._swept.is_complete
-        deadline = self._began + (self._sweep_seconds if is_complete else self._first_seconds)
-        if self._round is not None or not is_complete:
-            self._look_at_news(now, deadline)
-        is_complete = self._go_round(now, deadline) or is_complete
+        seconds = self._sweep_seconds if is_complete else self._first_seconds
+        if self._round is None:
+            self._round, self._seen = iter(self._kit.store.workflows()), set()
+        # However many leases there are to look at, the others have their turn.
+        self._look_at_news(now, self._began + seconds / 2)
+        is_complete = self._go_round(self._round, now, self._began + seconds) or is_complete
         if self._is_changed or is_complete != self._swept.is_complete:
             # By names first: where two were active at one moment, that order stays.
             rows = [self._rows[name] for name in sorted(self._rows)]
@@ -259,12 +261,10 @@ class RunBook:
         """Name those whose leases may have ended without a word."""
         return [name for name, (row, _) in self._rows.items() if row.owner is not None]
 
-    def _go_round(self, now: datetime, deadline: float) -> bool:
+    def _go_round(self, names: Iterator[str], now: datetime, deadline: float) -> bool:
         """Look at workflows in turn for as long as there is time; tell whether the round came to its end."""
-        if self._round is None:
-            self._round, self._seen = iter(self._kit.store.workflows()), set()
         try:
-            for name in self._round:
+            for name in names:
                 if name not in self._seen:
                     self._look(name, now)
                 if time.monotonic() >= deadline:
