@@ -124,8 +124,22 @@ def test_wrong_usage_is_told_before_anything_is_run(
     assert not Path(".holdfast/checkpoints").exists()
 
 
+@pytest.mark.parametrize(("began", "ended"), [("plain", 0), ("failing", Exit.RUN_FAILED)])
+def test_an_id_of_another_workflow_is_refused_and_stays_as_it_is(
+    run: Run, tmp_path: Path, began: str, ended: int
+) -> None:
+    program = write_program(tmp_path)
+    assert run("run", f"{program}:{began}", "--id", "W").exit_code == ended
+    before = run("list", "W", "--json").data
+    refused = run("run", f"{program}:twice", "--id", "W")
+    assert refused.exit_code == Exit.REFUSED
+    assert f"the id belongs to '{began}', and not to the workflow 'twice'" in refused.err
+    assert run("list", "W", "--json").data == before
+
+
 def test_a_graph_that_changed_is_refused_where_that_is_asked_for(run: Run, tmp_path: Path) -> None:
     program = write_program(tmp_path)
+    (tmp_path / program).write_text((tmp_path / program).read_text().replace('("failing"', '("plain"'))
     assert run("run", f"{program}:failing", "--id", "W").exit_code == Exit.RUN_FAILED
     refused = run("run", f"{program}:plain", "--id", "W", "--strict")
     assert refused.exit_code == Exit.REFUSED and refused.out == ""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.domain.errors import GraphChangedError
+from holdfast.domain.state import WorkflowState
 
 
 def drift(
@@ -60,6 +61,23 @@ def check_drift(changes: tuple[str, ...], workflow_id: str, *, strict: bool) -> 
             f"the workflow is not the one that was begun: {'; '.join(changes)}",
             place=workflow_id,
             hint="Run it with the program that began it, or without strict: what fits is kept.",
+        )
+
+
+def check_owner(state: WorkflowState, name: str) -> None:
+    """Refuse a run of something else: it would be told as this one's, or gone on with as if it were.
+
+    Raises:
+        GraphChangedError: the id belongs to another workflow, or to a durable function.
+    """
+    before = state.dag_structure
+    # As with drift: what has no fingerprint is none that a run recorded.
+    owner = before.get("workflow") if before.get("fingerprint") else state.metadata.get("function")
+    if owner not in (None, name):
+        raise GraphChangedError(
+            f"the id belongs to {owner!r}, and not to the workflow {name!r}",
+            place=state.workflow_id,
+            hint="Give the run another id; a workflow that was renamed its old name.",
         )
 
 

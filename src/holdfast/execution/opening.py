@@ -21,7 +21,7 @@ from holdfast.execution.adaptive import AdaptiveInterval
 from holdfast.execution.claim import Claim
 from holdfast.execution.concluding import carry_out
 from holdfast.execution.declared import Declared, Service, StoreLike
-from holdfast.execution.drift import check_drift, drift, renames
+from holdfast.execution.drift import check_drift, check_owner, drift, renames
 from holdfast.execution.engines.local import LocalEngine
 from holdfast.execution.engines.port import Engine
 from holdfast.execution.floor import floor
@@ -172,6 +172,7 @@ def _resumed(
         raise CheckpointRecoveryError(
             "; ".join(recovered.validation_errors) or "it cannot be brought back", place=workflow_id
         )
+    check_owner(recovered.state, workflow.name)
     fields = recovered.state.to_fields()
     journal = Journal(service.recording, workflow_id, fields, options.subscribers, options.session_id)
     journal.is_resumed = True
@@ -237,6 +238,7 @@ def _engines(workflow: Declared) -> Iterator[Callable[[str | None], Engine]]:
 
 def _told(service: Service, plan: Plan, state: WorkflowState) -> RunResult:
     """Tell of a run that ended before."""
+    check_owner(state, plan.name)
     journal = Journal(service.recording, state.workflow_id, state.to_fields())
     results = Results(journal, plan, state.metadata.get("renamed"))
     status = RunStatus(state.status)
