@@ -6,6 +6,7 @@ import asyncio
 import resource
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -98,6 +99,14 @@ def test_coroutines_open_with_async_with_or_by_awaiting() -> None:
         await service.close()
 
     asyncio.run(main())
+
+
+def test_a_path_is_a_place_as_well(tmp_path: Path) -> None:
+    with bootstrap.open(tmp_path / "store") as service:
+        service.create_checkpoint("W", {})
+    assert (tmp_path / "store" / "checkpoints").is_dir()
+    with pytest.raises(ConfigError, match="should be a text"):
+        bootstrap.open(cast(Any, 5))
 
 
 def test_nothing_is_opened_before_it_is_awaited(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import secrets
 import shutil
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 #: A scheme has two letters at least: `C:\\...` is a path.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(.*)", re.DOTALL)
 
+#: Where a store is: a URL, or a path.
+Url = str | os.PathLike[str]
 _LOG = logging.getLogger("holdfast")
 
 OpenStore = Callable[[str, Config, bool, bool], Store]
@@ -246,7 +249,7 @@ def _redactor(store: Store, config: Config, vault: Vault | None) -> StoreRedacto
 
 
 def open(
-    url: str | None = None,
+    url: Url | None = None,
     *,
     config: Config | None = None,
     read_only: bool = False,
@@ -339,8 +342,9 @@ def _in_memory(config: Config) -> tuple[Store, Config]:
     return open_store(settled), settled
 
 
-def _configured(url: str | None, config: Config | None, settings: dict[str, Any]) -> Config:
-    asked = {**settings, "store": url} if url is not None else settings
+def _configured(url: Url | None, config: Config | None, settings: dict[str, Any]) -> Config:
+    place = os.fspath(url) if isinstance(url, os.PathLike) else url
+    asked = {**settings, "store": place} if place is not None else settings
     if config is None:
         return Config.load(asked)
     return config.amended(asked)
@@ -372,7 +376,7 @@ def _no_cryptography(missing: ImportError) -> ConfigError:
 
 
 def open_async(
-    url: str | None = None,
+    url: Url | None = None,
     *,
     config: Config | None = None,
     read_only: bool = False,

@@ -171,3 +171,17 @@ def test_so_long_ago_is_a_point_to_compare_with(run: Run, store: Path):
     assert run("diff", "WF-1@{0s ago}", "WF-1", "--store", store).out.startswith("WF-1@event:")
     refused = run("diff", "WF-1@{soon}", "WF-1", "--store", store)
     assert refused.exit_code == Exit.USAGE and "between braces" in refused.err
+
+
+def test_a_field_that_only_stands_elsewhere_is_no_change(run: Run, tmp_path: Path):
+    with bootstrap.open(tmp_path / "store") as service:
+        service.create_checkpoint("WF", {"a": 1, "b": {"x": [1, 2]}, "c": 3, "d": "same"})
+        service.create_checkpoint("WF", {"d": "same", "c": 4, "b": {"x": [1, 2]}, "a": 1, "e": 5})
+    shown = run("diff", "WF@1", "WF@2", "--store", tmp_path / "store")
+    assert shown.out.splitlines() == [
+        "WF@1 -> WF@2: 2 changes",
+        "~ context.c = 4, was 3",
+        "+ context.e = 5",
+    ]
+    stat = run("diff", "WF@1", "WF@2", "--format", "stat", "--store", tmp_path / "store").out.splitlines()
+    assert stat[-1].split() == ["context", "1", "0", "1"]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.domain.errors import EventReplayFailedError
+from holdfast.domain.errors import EventReplayFailedError, InvalidStateError
 from holdfast.domain.event import Event
-from holdfast.domain.reducers import REDUCERS, reduce
+from holdfast.domain.reducers import REDUCERS, check_confidence, reduce
 
 WHEN = datetime(2026, 1, 11, 12, tzinfo=UTC)
 STATE: dict[str, Any] = {
@@ -93,3 +93,11 @@ def test_an_event_that_does_not_fit_names_itself(type: str) -> None:
 def test_a_report_without_its_agent_does_not_fit() -> None:
     with pytest.raises(EventReplayFailedError, match="names no agent"):
         reduce({}, [event("AGENT_STATE_UPDATED", {"state": {}})])
+
+
+@pytest.mark.parametrize("value", [7, -0.1, float("nan")])
+def test_a_confidence_is_from_nought_to_one(value: float) -> None:
+    with pytest.raises(InvalidStateError, match="is no confidence"):
+        check_confidence(value, "W")
+    for known in (None, 0, 0.5, 1):
+        check_confidence(known)

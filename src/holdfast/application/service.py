@@ -21,7 +21,7 @@ from holdfast.domain.delta import Operation
 from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointID, check_workflow_id
 from holdfast.domain.record import Lease
-from holdfast.domain.reducers import AGENT_STATE_EVENT, DECISION_EVENT
+from holdfast.domain.reducers import AGENT_STATE_EVENT, DECISION_EVENT, check_confidence
 from holdfast.domain.retention import RetentionPolicy
 from holdfast.domain.state import WorkflowState
 
@@ -364,5 +364,6 @@ def decision_data(
     description: str, rationale: str | None, confidence: float | None, data: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Put a decision into an event's data."""
+    check_confidence(confidence)
     told = {"description": description, "rationale": rationale, "confidence": confidence}
     return {**{name: value for name, value in told.items() if value is not None}, **(data or {})}

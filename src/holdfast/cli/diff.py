@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -116,9 +116,23 @@ def _print(output: Output, layout: str, names: tuple[str | None, str], compared:
     elif output.as_json or layout == "json":
         output.data({"from": names[0], "to": names[1], "operations": as_json_tree(compared.ops)})
     else:
-        shown = list(with_old_values(compared.ops, compared.before))
+        shown = list(_without_moves(list(with_old_values(compared.ops, compared.before))))
         output.line(_heading(output, names, len(shown)))
         _LAYOUTS[layout](output, shown)
+
+
+def _without_moves(shown: Shown) -> Iterator[tuple[Operation, Any]]:
+    """Leave out fields that only stand elsewhere among others: their order is stored, and tells nothing."""
+    from holdfast.application.insight.differences import is_same
+
+    gone = {tuple(op["path"]): old for op, old in shown if op["op"] == "delete"}
+    come = {tuple(op["path"]) for op, old in shown if op["op"] == "set" and old is NOTHING}
+    for op, old in shown:
+        path = tuple(op["path"])
+        if path not in gone or path not in come:
+            yield op, old
+        elif op["op"] == "set" and not is_same(gone[path], op["value"]):
+            yield op, gone[path]
 
 
 def _print_tree(output: Output, shown: Shown) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from holdfast.domain.errors import EventReplayFailedError
+from holdfast.domain.errors import EventReplayFailedError, InvalidStateError
 from holdfast.domain.event import Event
 from holdfast.domain.time import timestamp_text
 
@@ -51,6 +51,16 @@ def reduce(
                 hint="Skip it, or register a reducer that handles it.",
             ) from fault
     return state
+
+
+def check_confidence(value: float | None, place: str = "") -> None:
+    """Refuse what says of no decision or result how sure somebody is of it.
+
+    Raises:
+        InvalidStateError: it is not from 0 to 1.
+    """
+    if value is not None and not 0 <= value <= 1:
+        raise InvalidStateError(f"{value} is no confidence", place=place, hint="Give 0 to 1.")
 
 
 def add_decision(fields: Fields, event: Event) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from holdfast.application.commands import CheckpointOptions
 from holdfast.domain.checkpoint import CheckpointType
 from holdfast.domain.errors import AttemptOverError, InvalidStateError
 from holdfast.domain.progress_report import REPORT_EVENT
-from holdfast.domain.reducers import AGENT_STATE_EVENT, DECISION_EVENT
+from holdfast.domain.reducers import AGENT_STATE_EVENT, DECISION_EVENT, check_confidence
 from holdfast.domain.run_events import MILESTONE_REACHED, added
 from holdfast.execution.approvals import Approval, Question, ask
 from holdfast.execution.driving import Asking, Drives, OnLoop, Together
@@ -132,6 +132,7 @@ class Context:
         alternatives: Iterable[str] = (),
     ) -> None:
         """Record a decision, in the journal and in the trail."""
+        check_confidence(confidence, self.step_id)
         told = {"description": description, "rationale": rationale, "confidence": confidence}
         data = {name: value for name, value in told.items() if value is not None}
         options = list(alternatives)
@@ -167,8 +168,7 @@ class Context:
     def confidence(self, value: float) -> None:
         """Say how sure the agent is of its result, from 0 to 1."""
         self._check()
-        if not 0 <= value <= 1:
-            raise InvalidStateError(f"{value} is no confidence", place=self.step_id, hint="Give 0 to 1.")
+        check_confidence(value, self.step_id)
         self.notes.confidence = float(value)
 
     def blocked(self, reason: str | None) -> None:

@@ -8,12 +8,13 @@ from typing import Any, Protocol
 from holdfast.application.aio import AsyncCheckpointService
 from holdfast.application.app import App
 from holdfast.application.service import CheckpointService
+from holdfast.bootstrap import Url
 from holdfast.execution.plan import Plan
 from holdfast.execution.triggers import Triggers
 
 Service = CheckpointService | AsyncCheckpointService
 #: A URL, or a service that is open.
-StoreLike = str | CheckpointService | AsyncCheckpointService
+StoreLike = Url | CheckpointService | AsyncCheckpointService
 
 
 class Declared(Protocol):

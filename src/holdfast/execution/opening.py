@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -90,7 +91,7 @@ async def _carried_out(
 @asynccontextmanager
 async def opened(store: StoreLike, app: App | None = None) -> AsyncIterator[Service]:
     """Answer an open service; one that was opened here is closed here."""
-    if not isinstance(store, str):
+    if not isinstance(store, str | os.PathLike):
         yield store
         return
     service = await asyncio.to_thread(open_service, store, app=app, on_fault="degrade")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from typing import Any, TypeVar
@@ -24,7 +25,7 @@ _LOG = logging.getLogger("holdfast")
 @contextmanager
 def opened(store: StoreLike, app: App | None = None, **settings: Any) -> Iterator[Service]:
     """Answer an open service; one that was opened here is closed here."""
-    if not isinstance(store, str):
+    if not isinstance(store, str | os.PathLike):
         yield store
         return
     with open_service(store, app=app, **settings) as service:
