@@ -109,6 +109,12 @@ def test_a_path_is_a_place_as_well(tmp_path: Path) -> None:
         bootstrap.open(cast(Any, 5))
 
 
+def test_an_argument_that_is_written_otherwise_is_guessed() -> None:
+    with pytest.raises(ConfigError, match="there is no setting readonly") as refused:
+        bootstrap.open("memory:", readonly=True)
+    assert refused.value.hint == "Did you mean read_only?"
+
+
 def test_nothing_is_opened_before_it_is_awaited(tmp_path: Path) -> None:
     async def main() -> None:
         opening = bootstrap.open_async(str(tmp_path / "none"), create=False)

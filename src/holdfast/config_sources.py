@@ -24,6 +24,8 @@ PROFILE_VARIABLE = "HOLDFAST_PROFILE"
 _PROFILES = "profile"
 _PROFILE_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
+#: What opening a store takes beside settings.
+_ARGUMENTS = ("read_only", "create", "registry", "resolver", "config")
 #: Variables of ours that are no settings; most of them stand for a flag of the command line.
 _OTHER_VARIABLES = frozenset(
     {
@@ -165,7 +167,7 @@ def from_overrides(kinds: Mapping[str, str], overrides: Mapping[str, Any]) -> It
     for name, value in overrides.items():
         if value is not None:
             if name not in kinds:
-                raise _unknown(name, "the arguments", kinds)
+                raise _unknown(name, "the arguments", [*kinds, *_ARGUMENTS])
             yield Given(name, value, Source.FLAG, f"--{name}", "the arguments")
 
 
@@ -393,5 +395,5 @@ def _unknown(
     return ConfigError(
         f"there is no {noun} {name}",
         place=place,
-        hint=f"{guess} Known are: {', '.join(names)}.".strip(),
+        hint=guess or f"Known are: {', '.join(names)}.",
     )

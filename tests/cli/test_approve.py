@@ -53,7 +53,7 @@ def test_an_answer_waits_for_a_workflow_that_nobody_runs(run: Run, program: str)
     answered = run("approve", "W", *words)
     assert answered.exit_code == Exit.DONE
     assert answered.out == "publish of W publish granted\n"
-    assert "`holdfast resume W` goes on with the answer" in answered.err
+    assert "`holdfast resume W --app PROGRAM` goes on with the answer" in answered.err
     [question] = run("approve", "--list", "W", "--json").data["questions"]
     assert (question["answer"]["by"], question["answer"]["granted"]) == ("ada", True)
     assert "by ada, not taken in yet" in run("approve", "--list").out

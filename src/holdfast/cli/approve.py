@@ -97,7 +97,7 @@ def _answer(
         return
     call.output.line(f"{where} {word}")
     if not is_run:
-        again = f"holdfast resume {safe(question.workflow_id)}"
+        again = f"holdfast resume {safe(question.workflow_id)} --app PROGRAM"
         call.output.note(f"Nobody runs it: `{again}` goes on with the answer.")
 
 
