@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import resource
 import statistics
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import holdfast
-from benchmarks.measure import Row
+from benchmarks.measure import Row, resident_megabytes
 from holdfast import Workflow
 
 WORKFLOWS = 1_000
@@ -79,9 +78,7 @@ async def _all(url: str) -> tuple[int, float]:
 
 def main(url: str) -> None:
     completed, seconds = asyncio.run(_all(url))
-    # Linux counts in kilobytes, others in bytes.
-    unit = 1024 if sys.platform == "linux" else 1
-    peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    peak_bytes = round(resident_megabytes("VmHWM") * 1024 * 1024)
     print(json.dumps({"completed": completed, "seconds": seconds, "peak_bytes": peak_bytes}))
 
 

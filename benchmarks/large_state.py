@@ -6,10 +6,10 @@ import json
 import random
 import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
 import holdfast
+from benchmarks.measure import resident_megabytes
 from holdfast.domain.errors import StateSizeWarning
 
 _WORKFLOW = "large"
@@ -20,15 +20,15 @@ def main(what: str, url: str, megabytes: int) -> None:
     with holdfast.open(url) as service:
         # Imports and caches are there before anything is counted.
         service.create_checkpoint("warm", {"a": 1})
-        before, state_megabytes = _resident("VmRSS"), 0.0
+        before, state_megabytes = resident_megabytes("VmRSS"), 0.0
         if what == "commit":
             state = _messages(megabytes)
-            state_megabytes = _resident("VmRSS") - before
+            state_megabytes = resident_megabytes("VmRSS") - before
             service.create_checkpoint(_WORKFLOW, state)
-            peak = _resident("VmHWM") - before
+            peak = resident_megabytes("VmHWM") - before
         else:
             restored = service.load_latest(_WORKFLOW)
-            peak = _resident("VmHWM") - before
+            peak = resident_megabytes("VmHWM") - before
             assert restored is not None and restored.context == _messages(megabytes)
     print(json.dumps({"peak_megabytes": peak, "state_megabytes": state_megabytes}))
 
@@ -43,12 +43,6 @@ def _messages(megabytes: int) -> dict[str, Any]:
             for _ in range(megabytes * 1_000)
         ]
     }
-
-
-def _resident(name: str) -> float:
-    """Answer how many megabytes the process has, or had at most."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    return int(status.split(f"{name}:")[1].split()[0]) / 1024
 
 
 if __name__ == "__main__":

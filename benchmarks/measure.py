@@ -45,6 +45,15 @@ class CountingDisk(Disk):
             time.sleep(self.extra_seconds)
 
 
+def resident_megabytes(name: str) -> float:
+    """Answer how many megabytes the process has (`VmRSS`), or had at most (`VmHWM`).
+
+    The kernel's other count, `ru_maxrss`, begins with what the process had that started this one.
+    """
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.split(f"{name}:")[1].split()[0]) / 1024
+
+
 def timed(call: Callable[[], Any]) -> float:
     start = time.perf_counter()
     call()

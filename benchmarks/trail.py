@@ -58,14 +58,15 @@ def _audit(folder: Path) -> list[Row]:
 
 
 _VERIFYING = """
-import resource, sys, time
+import sys, time
 from holdfast.domain.log_check import LogSource, Trust, verify_log
+from benchmarks.measure import resident_megabytes
 from benchmarks.trail import made_lines
 began = time.perf_counter()
 report = verify_log(LogSource(made_lines(sys.argv[1])), Trust(lambda *signed: False))
 seconds = time.perf_counter() - began
 assert report.entries == int(sys.argv[2]) and not report.fault_count, report
-print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+print(seconds, resident_megabytes("VmHWM"))
 """
 
 
