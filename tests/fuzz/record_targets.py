@@ -143,7 +143,7 @@ def _whole_seeds() -> Iterable[bytes]:
 TARGETS = (
     Target("record", _record, _record_seeds),
     Target("keyframe", _keyframe, _keyframe_seeds),
-    Target("event_line", _event, lambda: _lines("events_2026-11-16.jsonl")),
+    Target("event_line", _event, lambda: _lines("events/")),
     Target("session_record", _session, lambda: real_store.named("sessions/")),
     Target("request_file", _request, lambda: [encode_request(_REQUEST)]),
     Target("token_file", _token, lambda: real_store.named("access/")),

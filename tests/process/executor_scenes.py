@@ -217,7 +217,7 @@ def full_disk(kind: str, folder: str) -> dict[str, Any]:
     place = Place(kind, Path(folder))
     told = told_of(start(crowded, place.url, folder))
     with place.open() as service:
-        again = Workflow("over").run_sync(service, ID)
+        again = Workflow("crowded").run_sync(service, ID)
         faults = service.audit.verify(payloads=True).fault_count
     return {**told, "again": again.results, "ran": again.ran, "faults": faults}
 

@@ -24,7 +24,7 @@ from holdfast.domain.errors import CheckpointCorruptError
 operations = st.builds(
     Operation,
     st.sampled_from(Kind),
-    st.text(st.characters(exclude_categories=["Cs"]), max_size=60).map(
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=60).map(
         lambda name: f"f{name.replace('..', '__')}"
     ),
     st.integers(0, 2**40),
