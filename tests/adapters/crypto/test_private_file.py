@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,54 @@ def test_half_a_key_is_not_left_behind(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(CheckpointWriteError, match="No space left"):
+        write_private(tmp_path / "key", b"secret")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_key_has_its_name_once_all_of_it_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced, sync = list[tuple[list[str], bytes]](), os.fsync
+
+    def look(descriptor: int) -> None:
+        synced.append((sorted(path.suffix for path in tmp_path.iterdir()), b"".join(contents(tmp_path))))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", look)
+    write_private(tmp_path / "key", b"secret")
+    assert synced == [([".new"], b"secret"), ([""], b"secret")]
+
+
+def contents(folder: Path) -> list[bytes]:
+    return [path.read_bytes() for path in folder.iterdir()]
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EOPNOTSUPP])
+def test_where_there_are_no_links_a_key_is_written_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, "no links")
+
+    monkeypatch.setattr(os, "link", refuse)
+    write_private(tmp_path / "key", b"first")
+    with pytest.raises(CheckpointWriteError):
+        write_private(tmp_path / "key", b"second")
+    assert contents(tmp_path) == [b"first"]
+
+
+@pytest.mark.parametrize("failing", [1, 2])
+def test_a_key_that_may_not_be_durable_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    calls = count(1)
+
+    def fail(descriptor: int) -> None:
+        if next(calls) == failing:
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(CheckpointWriteError, match="Input/output error"):
         write_private(tmp_path / "key", b"secret")
     assert list(tmp_path.iterdir()) == []
 

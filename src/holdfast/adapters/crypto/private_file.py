@@ -2,37 +2,62 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
 
 from holdfast.domain.errors import CheckpointWriteError, PermissionDeniedError
 
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def write_private(path: Path, data: bytes) -> None:
     """Write a new file that only its owner may read, durably; a file that is there is left alone.
 
+    It has its name once all of it is on the disk: a power cut leaves the whole of it, or nothing.
+
     Raises:
         CheckpointWriteError: if there is one already, or it cannot be written.
     """
+    fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
     try:
-        descriptor = os.open(path, _NEW, 0o600)
+        _fill(fresh, data)
+        _name(fresh, path)
     except OSError as fault:
+        with suppress(OSError):
+            fresh.unlink()
         raise _unwritten(fault, path) from None
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(descriptor, 0o600)
-            file.write(data)
-            file.flush()
-            os.fsync(descriptor)
         sync_folder(path.parent)
     except OSError as fault:
         with suppress(OSError):
             path.unlink()
         raise _unwritten(fault, path) from None
+
+
+def _name(fresh: Path, path: Path) -> None:
+    """Give a file its name unless another has it."""
+    try:
+        os.link(fresh, path, follow_symlinks=False)
+    except OSError as fault:
+        # Not every file system has links; there two who come at once may replace each other's.
+        if fault.errno not in _NO_LINKS or os.path.lexists(path):
+            raise
+        fresh.rename(path)
+    else:
+        fresh.unlink()
+
+
+def _fill(path: Path, data: bytes) -> None:
+    with os.fdopen(os.open(path, _NEW, 0o600), "wb") as file:
+        os.fchmod(file.fileno(), 0o600)
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:
