@@ -10,6 +10,7 @@ from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES, CheckpointType
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.plain import Plain
 from holdfast.domain.state import WorkflowState
+from holdfast.domain.value import value
 
 State = WorkflowState | Mapping[str, Any]
 CheckpointName = CheckpointID | str
@@ -58,7 +59,7 @@ class Migrated:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CreateCheckpoint:
     """Record the state of a workflow."""
 
@@ -91,7 +92,7 @@ class CreateCheckpoint:
     migrated: Migrated | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class AppendEvent:
     """Record one fact."""
 

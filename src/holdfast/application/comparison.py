@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from holdfast.application.nodes import ListNode, Node, ObjectNode, is_tagged, items_of, node_bytes, plain_of
+from holdfast.application.nodes import ListNode, Node, ObjectNode, is_tagged, items_of, plain_of
 from holdfast.domain import delta
 from holdfast.domain.align import Splice, align, common_ends
 from holdfast.domain.delta import Operation
@@ -77,7 +77,7 @@ class _Comparison:
         if kind == "other" or kind != _kind(old) or len(path) >= _COMPARED_LEVELS:
             return self._set(new, path)
         change = self._parts(kind, old, new, path)
-        limit = node_bytes(new) + (_READABLE_BYTES if kind == "dict" else 0)
+        limit = len(new) + (_READABLE_BYTES if kind == "dict" else 0)
         # The weight of the path matters only where it is close.
         if change and (change.weight <= limit or change.weight <= limit + _SET_BYTES + _path_bytes(path)):
             return change
@@ -112,7 +112,7 @@ class _Comparison:
         return None
 
     def _set(self, new: Node, path: Path) -> _Change:
-        weight = _SET_BYTES + _path_bytes(path) + node_bytes(new)
+        weight = _SET_BYTES + _path_bytes(path) + len(new)
         return _Change([delta.set_value(path, plain_of(new, self._packer))], weight)
 
     def _parts(self, kind: str, old: Node, new: Node, path: Path) -> _Change | None:

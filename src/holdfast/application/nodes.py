@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from holdfast.domain.errors import InvalidStateError
@@ -32,7 +33,7 @@ _NO_PROMISES: dict[str, Any] = {}
 
 
 class ObjectNode:
-    """An object whose members are nodes."""
+    """An object whose members are nodes. It is as long as its packed bytes."""
 
     __slots__ = ("_size", "children")
 
@@ -40,19 +41,17 @@ class ObjectNode:
         self.children = children
         self._size = -1
 
-    @property
-    def size(self) -> int:
-        """Packed length, counted when first asked for."""
+    def __len__(self) -> int:
+        """Count the packed bytes when first asked for."""
         if self._size < 0:
-            size = len(map_head(len(self.children)))
-            for key, child in self.children.items():
-                size += _key_bytes(key) + (len(child) if type(child) is bytes else node_bytes(child))
-            self._size = size
+            children = self.children
+            head = len(map_head(len(children)))
+            self._size = head + sum(map(_key_bytes, children)) + sum(map(len, children.values()))
         return self._size
 
 
 class ListNode:
-    """A list in packed chunks of `step` items, the last of which may be shorter."""
+    """A list in packed chunks of `step` items, the last of which may be shorter. As long as its packed bytes."""
 
     __slots__ = ("_clean", "_size", "chunks", "count", "step")
 
@@ -64,9 +63,8 @@ class ListNode:
         #: So many chunks at the beginning are known to hold no tagged object.
         self._clean: int = _shared(chunks, base.clean) if base is not None else 0
 
-    @property
-    def size(self) -> int:
-        """Packed length, counted when first asked for."""
+    def __len__(self) -> int:
+        """Count the packed bytes when first asked for."""
         if self._size < 0:
             full, rest = divmod(self.count, self.step)
             heads = full * len(array_head(self.step)) + (len(array_head(rest)) if rest else 0)
@@ -176,11 +174,6 @@ def node_at(node: Node, path: Sequence[str]) -> tuple[Node, Sequence[str]]:
 def items_of(node: ListNode, first: int, last: int, packer: Packer) -> list[Any]:
     """Decode the items of the chunks from `first` up to `last`."""
     return [item for chunk in node.chunks[first:last] for item in packer.unpack(chunk)]
-
-
-def node_bytes(node: Node) -> int:
-    """Give the packed length of a node."""
-    return len(node) if isinstance(node, bytes) else node.size
 
 
 def is_tagged(data: bytes) -> bool:
@@ -329,6 +322,7 @@ def _is_splittable(data: bytes, level: int) -> bool:
     return is_large and shape(data) in ("dict", "list") and not is_tagged(data)
 
 
+@lru_cache(maxsize=4096)
 def _key_bytes(key: str) -> int:
     size = len(key) if key.isascii() else len(key.encode())
     return size + (1 if size < 32 else 2 if size < 256 else 3 if size < 1 << 16 else 5)

@@ -16,7 +16,6 @@ from holdfast.application.nodes import (
     NodeReader,
     ObjectNode,
     Promise,
-    node_bytes,
     plain_of,
     value_at,
     without_patches,
@@ -39,7 +38,7 @@ class Snapshot:
     @property
     def size(self) -> int:
         """Bytes of the whole state, packed."""
-        return node_bytes(self.root)
+        return len(self.root)
 
     def plain(self, packer: Packer) -> Any:
         """Decode the whole state to a plain tree."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from types import TracebackType
 from typing import Any, TypeVar
 
 from holdfast.application.commit_queue import CommitQueue, Lineage, Ticket
@@ -236,19 +237,14 @@ class Trail:
             if entries:
                 self._queue.submit(self._ticket(entries, self._lost), is_urgent=False)
 
-    @contextmanager
-    def refusals(self, workflow_id: str) -> Iterator[None]:
-        """Note that something was refused, and why."""
-        try:
-            yield
-        except CheckpointError as refusal:
-            if self._kit.redactor is not None:
-                self._kit.redactor.conceal(refusal)
-            self.refused(workflow_id, refusal)
-            raise
+    def refusals(self, workflow_id: str) -> Refusals:
+        """Note what is refused inside, and why."""
+        return Refusals(self, workflow_id)
 
     def refused(self, workflow_id: str, refusal: Exception) -> None:
-        """Note a refusal."""
+        """Note a refusal, and hide the secrets in what it says."""
+        if isinstance(refusal, CheckpointError) and self._kit.redactor is not None:
+            self._kit.redactor.conceal(refusal)
         code = refusal.code if isinstance(refusal, CheckpointError) else "failed"
         if isinstance(refusal, InvalidIdError):
             # What cannot be a name is not written down as one.
@@ -335,6 +331,24 @@ class Trail:
         if not self._is_warned:
             self._is_warned = True
             _LOG.warning("the store is read-only: reads of it are not in its trail")
+
+
+class Refusals:
+    """Notes what is refused inside of it: every commit is made inside of one."""
+
+    __slots__ = ("_trail", "_workflow_id")
+
+    def __init__(self, trail: Trail, workflow_id: str) -> None:
+        self._trail = trail
+        self._workflow_id = workflow_id
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, CheckpointError):
+            self._trail.refused(self._workflow_id, error)
 
 
 _Told = TypeVar("_Told", str, int, str | None, int | str)

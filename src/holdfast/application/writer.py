@@ -89,7 +89,7 @@ class Writer:
                 snapshot = take(fields, self._kit.packer, base.snapshot)
                 draft = derive(self._kit, subject, base, snapshot, snapshot.size) or draft
             audit = self._teller.checkpoint(command, draft.id)
-            commit = replace(draft.commit, audit=audit, token=self._token(slot))
+            commit = draft.commit.told(audit, self._token(slot))
             ticket = Ticket(commit, base.lineage, draft.id, on_done)
             ticket.intent = StateIntent(subject, snapshot, draft.base.size_bytes)
             self._submit(slot, ticket, draft.base)

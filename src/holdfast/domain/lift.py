@@ -12,6 +12,9 @@ from holdfast.domain.tree import TAG
 
 LIFT_THRESHOLD_BYTES = 16 * 1024
 
+#: Where an operation carries what is new.
+_CARRIED = {"set": "value", "splice": "insert", "append": "text", "delete": None}
+
 Seal = Callable[[bytes], bytes]
 
 
@@ -47,12 +50,11 @@ def lift_ops(
     blobs: dict[str, bytes] = {}
     lifted = []
     for op in ops:
-        member = next((name for name in ("value", "insert", "text") if name in op), None)
-        if member is not None:
+        member = _CARRIED[op["op"]]
+        if member is not None and _holds_large(op[member], threshold_bytes):
             value, found = lift(op[member], threshold_bytes, seal)
-            if found:
-                op = {**op, member: value}
-                blobs.update(found)
+            op = {**op, member: value}
+            blobs.update(found)
         lifted.append(op)
     return lifted, blobs
 
@@ -87,6 +89,8 @@ _OBJECT = frozenset({dict})
 
 def _holds_large(plain: Any, threshold_bytes: int) -> bool:
     """Tell whether a tree holds a value above the threshold, without copying any of it."""
+    if type(plain) is str:
+        return _large(plain, threshold_bytes) is not None
     todo = [plain]
     while todo:
         value = todo.pop()

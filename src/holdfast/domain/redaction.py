@@ -91,17 +91,19 @@ class Redactor:
         texts: list[str] = []
         before: list[str] = []
         for op in ops:
-            path = op["path"]
-            if not all(map(self._keys.is_plain, path)) or pairs.concern(op):
+            path, what = op["path"], op["op"]
+            if not self._keys.are_plain(path) or pairs.concern(op):
                 return False
-            if op["op"] == "append":
+            if what == "append":
                 whole = grown(path)
                 texts.append(whole)
                 before.append(whole[: len(whole) - len(op["text"])])
-            elif op["op"] != "delete":
-                is_set = op["op"] == "set"
-                under = path[-1] if is_set and path else None
-                found = self._tree.texts(op["value" if is_set else "insert"], under)
+            elif what != "delete":
+                value = op["value" if what == "set" else "insert"]
+                if type(value) is str:
+                    texts.append(value)
+                    continue
+                found = self._tree.texts(value, path[-1] if what == "set" and path else None)
                 if found is None:
                     return False
                 texts += found

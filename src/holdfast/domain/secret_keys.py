@@ -84,12 +84,14 @@ class SecretKeys:
             self._named[name] = self._kind(name)
         return self._named[name]
 
-    def is_plain(self, step: str | int) -> bool:
-        """Tell whether a step of a path holds no secret and tells nothing about the value."""
-        if isinstance(step, int):
-            return True
-        known = self.known(step)
-        return known.is_plain and known.text == step
+    def are_plain(self, path: Sequence[str | int]) -> bool:
+        """Tell whether the steps of a path hold no secret and tell nothing about the value."""
+        for step in path:
+            if type(step) is str:
+                known = self._known.get(step) or self._learn(step)
+                if not known.is_plain or known.text != step:
+                    return False
+        return True
 
     def path(self, path: Sequence[str | int]) -> list[str | int]:
         """Give a path without the secrets in its keys."""

@@ -73,8 +73,6 @@ class SecretTree:
 
     def texts(self, tree: Any, under: str | int | None = None) -> list[str] | None:
         """Give the texts of a tree under no telling key; None if a key inside hides something."""
-        if type(tree) is str:
-            return [tree]
         walk = _Walk(self._text, self._keys, under)
         found = [text for texts in walk.run(tree, AT_ROOT, is_pairs=False) for _, text, _ in texts]
         return None if walk.swaps or walk.renames else found

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 from holdfast.adapters.filesystem import layout, quarantine
+from holdfast.adapters.filesystem.append_lock import AppendLock
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Frame, Operation, encode_operations
 from holdfast.adapters.filesystem.group import Group
@@ -70,7 +70,8 @@ class Committer:
         self._sound: set[str] = set()
         self.leases = Leases(disk, clock, self._keep_lease)
         self.journal = Journal(disk, journal_bytes)
-        self.settler = Settler(disk, self.journal, self._overlay, self.refresh, self._locked)
+        self._appending = AppendLock(self._mutex, self.journal, self._check_open, self._follow)
+        self.settler = Settler(disk, self.journal, self._overlay, self.refresh, self._appending)
         self.journal.open(self.settler.redo)
 
     def close(self, *, shrink: bool) -> None:
@@ -262,7 +263,7 @@ class Committer:
     ) -> list[Operation]:
         """Append what `draft` puts into a group, as one frame, under the lock; then sync it outside."""
         while True:
-            with self._locked():
+            with self._appending:
                 group = Group(self.files, self._ends, self.trails)
                 draft(group)
                 if not group.operations and not staging.is_chosen:
@@ -278,18 +279,6 @@ class Committer:
             self.settler.settle()
         self._sync(frame)
         return group.operations
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Hold the append lock, knowing what everybody committed."""
-        with self._mutex:
-            self._check_open()
-            self.journal.lock()
-            try:
-                self._follow()
-                yield
-            finally:
-                self.journal.unlock()
 
     def _append(self, operations: list[Operation], payload: bytes) -> Appended:
         try:
@@ -316,7 +305,7 @@ class Committer:
         path = layout.manifest_path(layout.workflow_folder(workflow_id))
         while self.views.unsound_manifest(workflow_id) is not None:
             self.settler.settle()
-            with self._locked():
+            with self._appending:
                 # Only under the lock it is certain that nobody is in the middle of a line. The file may be
                 # replaced only while the journal holds nothing that would be redone on it.
                 damaged = self.views.unsound_manifest(workflow_id)

@@ -6,6 +6,7 @@ import errno
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import TracebackType
 
 from holdfast.adapters.filesystem.apply import RenameFailed
 from holdfast.adapters.filesystem.journal import JournalPoisoned
@@ -22,17 +23,24 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
-@contextmanager
-def writing(place: str) -> Iterator[None]:
-    """Translate what goes wrong while something is being made durable."""
-    try:
-        yield
-    except JournalPoisoned as error:
-        raise CheckpointWriteError(
-            str(error), place=place, hint="Try again: nothing was acknowledged."
-        ) from error
-    except OSError as error:
-        raise _write_error(error, place) from error
+class Writing:
+    """Translates what goes wrong inside of it while something is being made durable."""
+
+    __slots__ = ("_place",)
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, JournalPoisoned):
+            hint = "Try again: nothing was acknowledged."
+            raise CheckpointWriteError(str(error), place=self._place, hint=hint) from error
+        if isinstance(error, OSError):
+            raise _write_error(error, self._place) from error
 
 
 def _write_error(error: OSError, place: str) -> CheckpointWriteError:

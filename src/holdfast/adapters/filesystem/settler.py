@@ -32,7 +32,7 @@ class Settler:
         journal: Journal,
         overlay: Overlay,
         refresh: Callable[[], bool],
-        appending: Callable[[], AbstractContextManager[None]],
+        appending: AbstractContextManager[None],
     ) -> None:
         self._disk = disk
         self._journal = journal
@@ -153,7 +153,7 @@ class Settler:
     def _leave_nothing(self, final: Frame) -> None:
         """Wipe the journal of what a frame took away; that frame is settled last, for a crash before then."""
         self._journal.settle(final.lsn, final.previous)
-        with self._appending():
+        with self._appending:
             self._journal.wipe()
 
     def redo(self, frames: list[Frame]) -> Frame | None:

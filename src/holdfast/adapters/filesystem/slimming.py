@@ -19,13 +19,18 @@ _FILE_OVERHEAD_BYTES = 256
 
 def weight(commit: Commit) -> int:
     """About how many journal bytes a commit takes."""
-    record = len(commit.record.data) if commit.record else 0
-    keyframe = len(commit.keyframe.data) if commit.keyframe else 0
-    events = sum(len(event.data) for event in commit.events)
-    blobs = sum(map(len, commit.blobs.values()))
-    audit = sum(_ENTRY_BYTES + len(entry.stored) for entry in commit.audit)
-    files = sum(_FILE_OVERHEAD_BYTES + len(data or b"") for data in commit.files.values())
-    return frame_bytes(_COMMIT_OVERHEAD_BYTES + record + keyframe + events + blobs + audit + files)
+    total = _COMMIT_OVERHEAD_BYTES + sum(map(len, commit.blobs.values()))
+    if commit.record:
+        total += len(commit.record.data)
+    if commit.keyframe:
+        total += len(commit.keyframe.data)
+    for event in commit.events:
+        total += len(event.data)
+    for entry in commit.audit:
+        total += _ENTRY_BYTES + len(entry.stored)
+    for data in commit.files.values():
+        total += _FILE_OVERHEAD_BYTES + len(data or b"")
+    return frame_bytes(total)
 
 
 def slim(commit: Commit, staging: Staging, bytes_max: int) -> Commit:

@@ -14,7 +14,7 @@ from holdfast.adapters.filesystem import layout, own_files, quarantine
 from holdfast.adapters.filesystem.committer import Committer
 from holdfast.adapters.filesystem.disk import MAP_BYTES, Disk
 from holdfast.adapters.filesystem.evidence import evidence
-from holdfast.adapters.filesystem.faults import reading, writing
+from holdfast.adapters.filesystem.faults import Writing, reading
 from holdfast.adapters.filesystem.follower import Follower
 from holdfast.adapters.filesystem.inspect import check_store, store_stats
 from holdfast.adapters.filesystem.inspect_trail import check_trail
@@ -88,7 +88,7 @@ class FilesystemStore:
         with reading(disk.root):
             exists = is_store(disk)
         if not exists and create and not read_only:
-            with writing(disk.root):
+            with Writing(disk.root):
                 create_store(disk)
         with reading(disk.root):
             read_settings(disk)
@@ -106,7 +106,7 @@ class FilesystemStore:
         if self._read_only:
             self._source: Committer | Follower = Follower(self._disk)
         else:
-            with writing(self._disk.root):
+            with Writing(self._disk.root):
                 self._source = self._committer = Committer(self._disk, self._journal_bytes, self._clock)
             if (damage := self._committer.journal.damage) is not None:
                 self._report_damage(damage)
@@ -173,7 +173,7 @@ class FilesystemStore:
 
     def commit(self, commits: Sequence[Commit]) -> list[Exception | None]:
         committer = self._writer()
-        with writing(self.url):
+        with Writing(self.url):
             outcomes = committer.commit(commits)
         if self._background:
             committer.settler.wake()
@@ -181,13 +181,13 @@ class FilesystemStore:
 
     def put_keyframe(self, workflow_id: str, keyframe: Keyframe) -> None:
         committer = self._writer()
-        with writing(self.url):
+        with Writing(self.url):
             self._fresh()
             committer.put_keyframe(workflow_id, keyframe)
 
     def remove(self, workflow_id: str, removal: Removal) -> int:
         committer = self._writer()
-        with writing(self.url):
+        with Writing(self.url):
             return committer.remove(workflow_id, removal)
 
     # -- leases ------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ class FilesystemStore:
     @contextmanager
     def _leasing(self) -> Iterator[Leases]:
         committer = self._writer()
-        with writing(self.url):
+        with Writing(self.url):
             yield committer.leases
         if self._background:
             committer.settler.wake()
@@ -315,7 +315,7 @@ class FilesystemStore:
             with reading(self.url):
                 return self._trails().size()
         committer = self._writer()
-        with writing(self.url):
+        with Writing(self.url):
             return committer.tree_size()
 
     def leaves(self, *, after: int = 0) -> Iterator[bytes]:
@@ -358,7 +358,7 @@ class FilesystemStore:
 
     def settle(self) -> None:
         committer = self._writer()
-        with writing(self.url):
+        with Writing(self.url):
             committer.settler.settle()
 
     def close(self) -> None:
@@ -376,7 +376,7 @@ class FilesystemStore:
     def _close_journal(self, committer: Committer) -> None:
         committer.settler.stop()
         try:
-            with writing(self.url):
+            with Writing(self.url):
                 committer.settler.settle()
         except CheckpointWriteError:
             # The journal still holds everything; the next opening redoes it.
