@@ -15,7 +15,6 @@ from holdfast.application.nodes import (
     ObjectNode,
     is_tagged,
     may_be_tagged,
-    node_bytes,
     plain_of,
     value_at,
 )
@@ -35,7 +34,7 @@ LARGE_LIST = [{"n": number, "text": "y" * 40} for number in range(300)]
 def test_the_size_of_a_split_value_is_that_of_its_packed_bytes(value: Any) -> None:
     node = READER.node(value, None, None, 0)
     assert not isinstance(node, bytes)
-    assert node_bytes(node) == len(PACKER.pack(value))
+    assert len(node) == len(PACKER.pack(value))
     assert plain_of(node, PACKER) == value
 
 

@@ -10,7 +10,6 @@ from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES, CheckpointType
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.plain import Plain
 from holdfast.domain.state import WorkflowState
-from holdfast.domain.value import value
 
 State = WorkflowState | Mapping[str, Any]
 CheckpointName = CheckpointID | str
@@ -59,7 +58,7 @@ class Migrated:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-@value
+@dataclass(frozen=True, slots=True)
 class CreateCheckpoint:
     """Record the state of a workflow."""
 
@@ -92,7 +91,7 @@ class CreateCheckpoint:
     migrated: Migrated | None = None
 
 
-@value
+@dataclass(frozen=True, slots=True)
 class AppendEvent:
     """Record one fact."""
 

@@ -12,6 +12,7 @@ from holdfast.domain import envelope, plainjson
 from holdfast.domain.checkpoint import SCHEMA_VERSION
 from holdfast.domain.errors import CheckpointCorruptError
 from holdfast.domain.lift import lift
+from holdfast.domain.msgpack import contains
 from holdfast.domain.placeholders import is_redacted as holds_placeholder
 from holdfast.domain.placeholders import may_hold
 from holdfast.domain.plain import read_blob
@@ -168,7 +169,7 @@ def read_keyframe(
             if vault is not None:
                 raise plaintext(f"keyframe {place}")
             whole = envelope.current(plainjson.loads(data), place)
-            tree, tagged, redacted = whole["state"], b'"$hf"' in data, may_hold(data)
+            tree, tagged, redacted = whole["state"], contains(data, b'"$hf"', rare=1), may_hold(data)
         else:
             line, _, rest = data.partition(b"\n")
             whole = envelope.current(plainjson.loads(line), place)

@@ -51,7 +51,7 @@ class ObjectNode:
 
 
 class ListNode:
-    """A list in packed chunks of `step` items, the last of which may be shorter. As long as its packed bytes."""
+    """A list in packed chunks of `step` items, the last perhaps shorter; as long as its packed bytes."""
 
     __slots__ = ("_clean", "_size", "chunks", "count", "step")
 

@@ -7,7 +7,7 @@ import errno
 import pytest
 
 from holdfast.adapters.filesystem.apply import RenameFailed
-from holdfast.adapters.filesystem.faults import reading, writing
+from holdfast.adapters.filesystem.faults import Writing, reading
 from holdfast.adapters.filesystem.journal import JournalPoisoned
 from holdfast.domain.errors import (
     AtomicRenameFailedError,
@@ -33,7 +33,7 @@ from holdfast.domain.errors import (
     ],
 )
 def test_what_fails_while_writing(error, kind):
-    with pytest.raises(kind) as caught, writing("here"):
+    with pytest.raises(kind) as caught, Writing("here"):
         raise error
     assert caught.value.place == "here" and caught.value.hint and caught.value.__cause__ is error
 

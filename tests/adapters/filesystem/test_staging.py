@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.adapters.filesystem.disk import Disk
-from holdfast.adapters.filesystem.faults import writing
+from holdfast.adapters.filesystem.faults import Writing
 from holdfast.adapters.filesystem.frame import Kind, Operation
 from holdfast.adapters.filesystem.staging import Staging, write_file
 from holdfast.domain.errors import AtomicRenameFailedError
@@ -64,5 +64,5 @@ class HeldDisk(Disk):
 
 
 def test_a_file_that_cannot_be_moved_into_its_place_is_told_as_such(disk: Disk, tmp_path: Path) -> None:
-    with pytest.raises(AtomicRenameFailedError, match="held"), writing("store"):
+    with pytest.raises(AtomicRenameFailedError, match="held"), Writing("store"):
         write_file(HeldDisk(str(tmp_path)), "recovery/latest.json", b"new")

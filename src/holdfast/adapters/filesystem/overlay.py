@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from holdfast.adapters.filesystem.apply import last_whole, merge
 from holdfast.adapters.filesystem.disk import Disk
@@ -91,27 +91,39 @@ class Files:
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes | None:
         """Bytes of a file (all of them, or a range), or None if there is no such file."""
+        return self.read_parts(path, (offset, length))[0]
+
+    def read_parts(self, path: str, *parts: tuple[int, int | None]) -> list[bytes | None]:
+        """Several ranges of a file, each an offset and a length, read in this order."""
         for _ in range(_READ_AGAIN_MAX):
             drops, operations = self._overlay.version(path)
             is_whole = last_whole(operations) is not None
-            data = None if is_whole else self._read_disk(path, offset, length)
+            found: list[bytes | None] = [None] * len(parts)
+            if not is_whole:
+                found = self._read_disk(path, parts)
             # What is half applied while we read is still pending afterwards, and covers it whole.
             seen, operations = self._overlay.version(path)
             if seen == drops:
                 break
-        return _laid_over(data, operations, offset, length)
+        if not operations:
+            return found
+        told = zip(found, parts, strict=True)
+        return [_laid_over(data, operations, offset, length) for data, (offset, length) in told]
 
-    def _read_disk(self, path: str, offset: int, length: int | None) -> bytes | None:
+    def _read_disk(self, path: str, parts: Sequence[tuple[int, int | None]]) -> list[bytes | None]:
         try:
             handle = self._disk.open(path)
         except FileNotFoundError:
-            return None
+            return [None] * len(parts)
         try:
-            if length is None:
-                length = max(self._disk.size(handle) - offset, 0)
-            return self._disk.read(handle, length, offset)
+            return [self._read_part(handle, offset, length) for offset, length in parts]
         finally:
             self._disk.close(handle)
+
+    def _read_part(self, handle: int, offset: int, length: int | None) -> bytes:
+        if length is None:
+            length = max(self._disk.size(handle) - offset, 0)
+        return self._disk.read(handle, length, offset)
 
     def list_folder(self, path: str) -> list[str]:
         """Names of files in a folder as they will be when everything is applied."""

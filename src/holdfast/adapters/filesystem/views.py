@@ -88,9 +88,10 @@ class Views:
         """Read a manifest; of one that still goes on from what we know, only the lines after that."""
         path, known = layout.manifest_path(folder), self._manifests.get(folder)
         if known is not None:
-            added = self._files.read(path, known.end - len(known.last_line)) or b""
             # The first line is looked at last: it vouches for what was read before it.
-            first_line = self._files.read(path, 0, len(known.first_line))
+            parts = (known.end - len(known.last_line), None), (0, len(known.first_line))
+            read, first_line = self._files.read_parts(path, *parts)
+            added = read or b""
             if added.startswith(known.last_line) and first_line == known.first_line:
                 return known.followed_by(added[len(known.last_line) :])
         data = self._files.read(path)
