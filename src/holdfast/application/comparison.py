@@ -98,17 +98,18 @@ class _Comparison:
         """
         if list(was) != list(now):
             return None
-        parts = []
+        ops, weight = [], 0
         for key, value in now.items():
             before = was[key]
             if type(value) not in _EXACT or type(before) not in _EXACT:
                 return None
             if type(before) is not type(value) or before != value:
-                parts.append(_member(before, value, (*path, key)))
-        change = _total(parts)
+                op, more = _member(before, value, (*path, key))
+                ops.append(op)
+                weight += more
         limit = size_bytes + _READABLE_BYTES
-        if change.weight <= limit or change.weight <= limit + _SET_BYTES + _path_bytes(path):
-            return change
+        if weight <= limit or weight <= limit + _SET_BYTES + _path_bytes(path):
+            return _Change(ops, weight)
         return None
 
     def _set(self, new: Node, path: Path) -> _Change:
@@ -287,13 +288,16 @@ def _is_small_map(data: bytes) -> bool:
     return 0x80 < data[0] < 0x90 and not is_tagged(data)
 
 
-def _member(before: Any, value: Any, path: Path) -> _Change:
-    """Set a scalar or a text, or append to a text."""
-    if type(value) is str and type(before) is str and before and value.startswith(before):
-        added = value[len(before) :]
-        return _Change([delta.append(path, added)], _APPEND_BYTES + _path_bytes(path) + _text_bytes(added))
-    size = _text_bytes(value) if type(value) is str else len(value) if type(value) is bytes else 9
-    return _Change([delta.set_value(path, value)], _SET_BYTES + _path_bytes(path) + size)
+def _member(before: Any, value: Any, path: Path) -> tuple[Operation, int]:
+    """Set a scalar or a text, or append to a text; answers about how many bytes that is, too."""
+    if type(value) is str:
+        if type(before) is str and before and value.startswith(before):
+            added = value[len(before) :]
+            return delta.append(path, added), _APPEND_BYTES + _path_bytes(path) + _text_bytes(added)
+        size = _text_bytes(value)
+    else:
+        size = len(value) if type(value) is bytes else 9
+    return delta.set_value(path, value), _SET_BYTES + _path_bytes(path) + size
 
 
 def _text_bytes(text: str) -> int:
