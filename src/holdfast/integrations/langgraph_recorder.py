@@ -21,9 +21,12 @@ from holdfast.domain.errors import (
     InvalidStateError,
     LeaseHeldError,
     LeaseLostError,
+    UnstorableValueError,
+    UnsupportedTypeError,
 )
+from holdfast.integrations.collecting import uncollected
 from holdfast.integrations.framework import framework
-from holdfast.integrations.langgraph_states import checkpoint_in, draw
+from holdfast.integrations.langgraph_states import Encode, checkpoint_in, draw
 from holdfast.integrations.langgraph_thread import NOTE, REPEATED, WRITES_EVENT, Put, Thread
 from holdfast.integrations.langgraph_values import Values, owned
 from holdfast.integrations.names import names_in, workflow_name
@@ -110,7 +113,11 @@ class Recorder:
                 return None
             if is_exclusive:
                 _check_newest(thread, place)
-            return self._queue_put(thread, place, checkpoint, metadata, new_versions, values)
+            with uncollected():
+                try:
+                    return self._queue_put(thread, place, checkpoint, metadata, new_versions, values.hoped)
+                except (UnsupportedTypeError, UnstorableValueError):
+                    return self._queue_put(thread, place, checkpoint, metadata, new_versions, values.encode)
 
         self._record(place.thread_id, prepare)
 
@@ -192,7 +199,7 @@ class Recorder:
         checkpoint: dict[str, Any],
         metadata: dict[str, Any],
         new_versions: Mapping[str, Any],
-        values: Values,
+        encode: Encode,
     ) -> Ticket:
         standing = thread.standing()
         before = standing.spaces.get(place.ns)
@@ -204,7 +211,7 @@ class Recorder:
             place.ns,
             checkpoint,
             standing,
-            values,
+            encode,
             is_on_top=parent is not None,
             names=parent.names if parent else (),
             new_versions=new_versions,

@@ -7,7 +7,7 @@ keeps beside the channels is in `metadata`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,10 @@ from holdfast.application.stored_state import StoredState
 from holdfast.domain.state import WorkflowState
 from holdfast.integrations.langgraph_thread import NOTE, Put, Space, Standing
 from holdfast.integrations.langgraph_told import read_told, write_told
-from holdfast.integrations.langgraph_values import Values, kinds_of
+from holdfast.integrations.langgraph_values import Kind, Values, kinds_of
+
+#: Makes data of the value of a channel, and tells how to read them.
+Encode = Callable[[Any, str], tuple[Any, Kind]]
 
 ROOT = ""
 MESSAGES = "messages"
@@ -41,7 +44,7 @@ def draw(
     ns: str,
     checkpoint: Mapping[str, Any],
     before: Standing,
-    values: Values,
+    encode: Encode,
     *,
     is_on_top: bool,
     names: Collection[str],
@@ -51,12 +54,13 @@ def draw(
 
     Args:
         before: what the newest state holds.
+        encode: answers the value of a channel as data, and its kind.
         names: channels that the checkpoint before has.
         is_on_top: the checkpoint follows the one that the newest state has of this namespace, so that
             channels of the same version are the same.
     """
     known = before.spaces.get(ns) if is_on_top else None
-    said, kept, kinds = _channels(checkpoint, known, names, new_versions, values)
+    said, kept, kinds = _channels(checkpoint, known, names, new_versions, encode)
     space = _space(checkpoint, kinds)
     known_from_now = Space(checkpoint["id"], dict(checkpoint["channel_versions"]), kinds)
     spaces = {**_staying(before, ns), ns: known_from_now}
@@ -95,7 +99,7 @@ def _channels(
     known: Space | None,
     names: Collection[str],
     new_versions: Mapping[str, Any],
-    values: Values,
+    encode: Encode,
 ) -> tuple[dict[str, Any], list[str], dict[str, Any]]:
     """Answer the channels that are said, those that stay, and how to read all of them."""
     said: dict[str, Any] = {}
@@ -108,7 +112,7 @@ def _channels(
             kept.append(name)
             kinds[name] = known.kinds.get(name)
         else:
-            said[name], kinds[name] = values.encode(value, name)
+            said[name], kinds[name] = encode(value, name)
     return said, kept, kinds_of(kinds.items())
 
 
