@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -227,7 +226,7 @@ class Recorder:
             # A branch: what it continues is not the one before.
             options |= self._continued(thread, place)
         ticket = self.recording.checkpoint(thread.workflow_id, drawn.state, options)
-        thread.queued_put(ticket, {**told, "metadata": copy.deepcopy(metadata)}, drawn.spaces)
+        thread.queued_put(ticket, {**told, "metadata": owned(metadata)}, drawn.spaces)
         return ticket
 
     def _continued(self, thread: Thread, place: Place) -> CheckpointOptions:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
+_dumps = json.JSONEncoder(separators=(",", ":")).encode
 #: A table of names is begun anew when it has so many times as many as are used, and some more.
 _WASTE = 2
 _SPARE = 16
@@ -29,7 +31,7 @@ class Told(NamedTuple):
 
     def fields(self) -> dict[str, str]:
         """Answer the members of the state that hold it."""
-        return {"names": _dumps(self.names), "told": self.text}
+        return {"names": _names_text(self.names), "told": self.text}
 
 
 def write_told(told: Mapping[str, Any], known: Sequence[str] = ()) -> Told:
@@ -129,5 +131,6 @@ def _first_named(told: Any, names: list[str]) -> Any:
     return [_first_named(item, names) for item in told] if type(told) is list else told
 
 
-def _dumps(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))
+@lru_cache(maxsize=256)
+def _names_text(names: tuple[str, ...]) -> str:
+    return _dumps(names)
