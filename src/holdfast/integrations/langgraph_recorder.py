@@ -25,7 +25,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.integrations.collecting import uncollected
 from holdfast.integrations.framework import framework
-from holdfast.integrations.langgraph_states import Encode, checkpoint_in, draw
+from holdfast.integrations.langgraph_states import checkpoint_in, draw
 from holdfast.integrations.langgraph_thread import NOTE, REPEATED, WRITES_EVENT, Put, Thread
 from holdfast.integrations.langgraph_values import Values, owned
 from holdfast.integrations.names import names_in, workflow_name
@@ -113,10 +113,11 @@ class Recorder:
             if is_exclusive:
                 _check_newest(thread, place)
             with uncollected():
+                said = (thread, place, checkpoint, metadata, new_versions, values)
                 try:
-                    return self._queue_put(thread, place, checkpoint, metadata, new_versions, values.hoped)
+                    return self._queue_put(*said, is_hopeful=True)
                 except (UnsupportedTypeError, UnstorableValueError):
-                    return self._queue_put(thread, place, checkpoint, metadata, new_versions, values.encode)
+                    return self._queue_put(*said, is_hopeful=False)
 
         self._record(place.thread_id, prepare)
 
@@ -198,7 +199,9 @@ class Recorder:
         checkpoint: dict[str, Any],
         metadata: dict[str, Any],
         new_versions: Mapping[str, Any],
-        encode: Encode,
+        values: Values,
+        *,
+        is_hopeful: bool,
     ) -> Ticket:
         standing = thread.standing()
         before = standing.spaces.get(place.ns)
@@ -210,7 +213,8 @@ class Recorder:
             place.ns,
             checkpoint,
             standing,
-            encode,
+            values,
+            is_hopeful=is_hopeful,
             is_on_top=parent is not None,
             names=parent.names if parent else (),
             new_versions=new_versions,

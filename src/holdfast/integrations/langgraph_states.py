@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from holdfast.application.nodes import KEPT, Patch
@@ -17,9 +18,6 @@ from holdfast.domain.state import WorkflowState
 from holdfast.integrations.langgraph_thread import NOTE, Put, Space, Standing
 from holdfast.integrations.langgraph_told import take_told, write_told
 from holdfast.integrations.langgraph_values import Kind, Values, kinds_of
-
-#: Makes data of the value of a channel, and tells how to read them.
-Encode = Callable[[Any, str], tuple[Any, Kind]]
 
 ROOT = ""
 MESSAGES = "messages"
@@ -44,8 +42,9 @@ def draw(
     ns: str,
     checkpoint: Mapping[str, Any],
     before: Standing,
-    encode: Encode,
+    values: Values,
     *,
+    is_hopeful: bool,
     is_on_top: bool,
     names: Collection[str],
     new_versions: Mapping[str, Any],
@@ -54,12 +53,13 @@ def draw(
 
     Args:
         before: what the newest state holds.
-        encode: answers the value of a channel as data, and its kind.
+        is_hopeful: values are not looked at first; if they cannot be stored, draw it again without hope.
         names: channels that the checkpoint before has.
         is_on_top: the checkpoint follows the one that the newest state has of this namespace, so that
             channels of the same version are the same.
     """
     known = before.spaces.get(ns) if is_on_top else None
+    encode = partial(values.hoped, known.kinds if known else {}) if is_hopeful else values.encode
     said, kept, kinds = _channels(checkpoint, known, names, new_versions, encode)
     told_before = before.spaces.get(ns)
     space, table = _space(checkpoint, kinds, told_before.names if told_before else ())
@@ -101,7 +101,7 @@ def _channels(
     known: Space | None,
     names: Collection[str],
     new_versions: Mapping[str, Any],
-    encode: Encode,
+    encode: Callable[[Any, str], tuple[Any, Kind]],
 ) -> tuple[dict[str, Any], list[str], dict[str, Any]]:
     """Answer the channels that are said, those that stay, and how to read all of them."""
     said: dict[str, Any] = {}

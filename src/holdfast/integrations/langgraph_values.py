@@ -8,7 +8,7 @@ beside the values, nothing in a value can pass for a mark.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import ormsgpack
@@ -84,11 +84,16 @@ class Values:
         #: Whether Holdfast stores a value as it is: plain data, what it knows, what was registered with it.
         self._packs = packs
 
-    def hoped(self, value: Any, place: str) -> tuple[Any, Kind]:
+    def hoped(self, before: Mapping[str, Kind], value: Any, place: str) -> tuple[Any, Kind]:
         """Answer a value as data, and how to read it, without looking whether all of it can be stored.
 
         Whoever stores it looks anyway, and is told; then it is to be encoded.
+
+        Args:
+            before: the kinds of the checkpoint before; what had to be taken apart there has to be again.
         """
+        if isinstance(before.get(place), dict):
+            return self.encode(value, place)
         if _begins_with_message(value):
             found = _all_fields(value)
             return (found, "messages") if None not in found else self.encode(value, place)
