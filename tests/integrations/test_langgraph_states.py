@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
 from holdfast.adapters.memory import MemoryStore
+from holdfast.integrations import langgraph_states
 from holdfast.integrations.langgraph import HoldfastSaver
 from tests.application.services import make_service
 from tests.integrations.langgraph_stores import channels, checkpoint_of, config_of, got, metadata_of, put
@@ -67,6 +69,28 @@ def test_fields_of_a_checkpoint_that_are_not_known_here_come_back(saver):
     checkpoint = checkpoint_of({"n": 1}, pending_sends=[["x", 1]], from_tomorrow={"a": [1]})
     at = saver.put(config_of("t"), checkpoint, metadata_of(1), {"n": 1})
     assert got(saver, at).checkpoint == checkpoint
+
+
+def as_the_first_version(checkpoint: Any, kinds: dict[str, Any], names: Any) -> Any:
+    """Answer what a state held of a checkpoint before names were told once."""
+    told = {"versions": checkpoint["channel_versions"], "seen": checkpoint["versions_seen"], "updated": ["n"]}
+    text = json.dumps(
+        [told, ["kinds", *kinds], {"0": {str(at + 1): kinds[name] for at, name in enumerate(kinds)}}]
+    )
+    return {"v": checkpoint["v"], "id": checkpoint["id"], "told": text}, ()
+
+
+def test_a_thread_that_the_first_version_wrote_is_read_and_goes_on(monkeypatch):
+    store = MemoryStore()
+    writer, reader, later = (HoldfastSaver(make_service(store, redact=False)) for _ in range(3))
+    with monkeypatch.context() as patch:
+        patch.setattr(langgraph_states, "_space", as_the_first_version)
+        old = checkpoint_of({"n": 1, "messages": SAID}, updated_channels=["n"])
+        at = writer.put(config_of("t"), old, metadata_of(1), {"n": 1, "messages": 1})
+    assert got(reader, at).checkpoint == old
+    new = checkpoint_of({"n": 2, "messages": SAID}, channel_versions={"n": 2, "messages": 1})
+    then = reader.put(at, new, metadata_of(2), {"n": 2})
+    assert got(later, then).checkpoint == new and got(later, at).checkpoint == old
 
 
 def test_a_workflow_that_has_other_checkpoints_too_keeps_both(saver):

@@ -19,6 +19,7 @@ from pydantic import BaseModel
 import holdfast
 from holdfast.adapters.memory import MemoryStore
 from holdfast.domain.errors import CheckpointSchemaError, UnsupportedTypeError
+from holdfast.integrations import langgraph_recorder
 from holdfast.integrations.langgraph import HoldfastSaver
 from tests.application.services import make_service
 from tests.integrations import langgraph_kinds as kinds
@@ -300,3 +301,20 @@ def test_growing_messages_cost_what_is_added(kind: str, tmp_path):
     if kind in ("file", "sqlite"):
         text = sum(len(message.content) for message in said)
         assert stored_bytes(tmp_path) < 3 * text + 2_048 * len(said) + 200_000
+
+
+def test_a_value_that_has_to_be_taken_apart_is_tried_in_hope_once(monkeypatch):
+    tries: list[bool] = []
+    draw = langgraph_recorder.draw
+    monkeypatch.setattr(
+        langgraph_recorder,
+        "draw",
+        lambda *a, is_hopeful, **more: tries.append(is_hopeful) or draw(*a, is_hopeful=is_hopeful, **more),
+    )
+    deep = {"a": {"b": [HumanMessage("hi", id="1")]}, "c": (1, {2})}
+    with open_saver() as saver:
+        first = put(saver, config_of("t"), {"deep": deep}, 1)
+        second = put(saver, first, {"deep": {**deep, "d": 1}}, 2)
+        assert channels(saver, first) == {"deep": deep}
+        assert channels(saver, second) == {"deep": {**deep, "d": 1}}
+    assert tries == [True, False, True]

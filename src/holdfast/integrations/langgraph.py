@@ -19,6 +19,7 @@ from holdfast.application.service import CheckpointService
 from holdfast.bootstrap import open as open_service
 from holdfast.domain.errors import InvalidIdError
 from holdfast.domain.plain import TypeRegistry
+from holdfast.integrations.collecting import uncollected
 from holdfast.integrations.framework import framework
 from holdfast.integrations.langgraph_listing import listed
 from holdfast.integrations.langgraph_recorder import Place, Recorder
@@ -301,7 +302,8 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
 
     def _checkpoint(self, thread: Thread, put: Put) -> Checkpoint:
         stored = thread.recording.state(thread.workflow_id, put.sequence)
-        found: Any = checkpoint_in(stored, put, self._values())
+        with uncollected():
+            found: Any = checkpoint_in(stored, put, self._values())
         return found
 
     def _writes(self, put: Put) -> Any:

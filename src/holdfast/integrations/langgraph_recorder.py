@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +20,10 @@ from holdfast.domain.errors import (
     InvalidStateError,
     LeaseHeldError,
     LeaseLostError,
+    UnstorableValueError,
+    UnsupportedTypeError,
 )
+from holdfast.integrations.collecting import uncollected
 from holdfast.integrations.framework import framework
 from holdfast.integrations.langgraph_states import checkpoint_in, draw
 from holdfast.integrations.langgraph_thread import NOTE, REPEATED, WRITES_EVENT, Put, Thread
@@ -110,7 +112,12 @@ class Recorder:
                 return None
             if is_exclusive:
                 _check_newest(thread, place)
-            return self._queue_put(thread, place, checkpoint, metadata, new_versions, values)
+            with uncollected():
+                said = (thread, place, checkpoint, metadata, new_versions, values)
+                try:
+                    return self._queue_put(*said, is_hopeful=True)
+                except (UnsupportedTypeError, UnstorableValueError):
+                    return self._queue_put(*said, is_hopeful=False)
 
         self._record(place.thread_id, prepare)
 
@@ -193,6 +200,8 @@ class Recorder:
         metadata: dict[str, Any],
         new_versions: Mapping[str, Any],
         values: Values,
+        *,
+        is_hopeful: bool,
     ) -> Ticket:
         standing = thread.standing()
         before = standing.spaces.get(place.ns)
@@ -205,6 +214,7 @@ class Recorder:
             checkpoint,
             standing,
             values,
+            is_hopeful=is_hopeful,
             is_on_top=parent is not None,
             names=parent.names if parent else (),
             new_versions=new_versions,
@@ -220,7 +230,7 @@ class Recorder:
             # A branch: what it continues is not the one before.
             options |= self._continued(thread, place)
         ticket = self.recording.checkpoint(thread.workflow_id, drawn.state, options)
-        thread.queued_put(ticket, {**told, "metadata": copy.deepcopy(metadata)}, drawn.spaces)
+        thread.queued_put(ticket, {**told, "metadata": owned(metadata)}, drawn.spaces)
         return ticket
 
     def _continued(self, thread: Thread, place: Place) -> CheckpointOptions:

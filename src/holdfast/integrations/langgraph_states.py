@@ -7,24 +7,25 @@ keeps beside the channels is in `metadata`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from holdfast.application.nodes import KEPT, Patch
 from holdfast.application.stored_state import StoredState
 from holdfast.domain.state import WorkflowState
 from holdfast.integrations.langgraph_thread import NOTE, Put, Space, Standing
-from holdfast.integrations.langgraph_told import read_told, write_told
-from holdfast.integrations.langgraph_values import Values, kinds_of
+from holdfast.integrations.langgraph_told import take_told, write_told
+from holdfast.integrations.langgraph_values import Kind, Values, kinds_of
 
 ROOT = ""
 MESSAGES = "messages"
 #: Kept as one text, because all of it changes with each checkpoint; everything else is kept as it is called.
 _NAMED = {"channel_versions": "versions", "versions_seen": "seen", "updated_channels": "updated"}
 _CALLED = {short: name for name, short in _NAMED.items()}
-#: Told by the event of a checkpoint, and not kept in its state again.
-_TOLD = frozenset({"channel_values", "ts"})
+#: Told by the event of a checkpoint or with its channels, and not kept in its state again.
+_TOLD = frozenset({"channel_values", "ts", "id"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ def draw(
     before: Standing,
     values: Values,
     *,
+    is_hopeful: bool,
     is_on_top: bool,
     names: Collection[str],
     new_versions: Mapping[str, Any],
@@ -51,14 +53,17 @@ def draw(
 
     Args:
         before: what the newest state holds.
+        is_hopeful: values are not looked at first; if they cannot be stored, draw it again without hope.
         names: channels that the checkpoint before has.
         is_on_top: the checkpoint follows the one that the newest state has of this namespace, so that
             channels of the same version are the same.
     """
     known = before.spaces.get(ns) if is_on_top else None
-    said, kept, kinds = _channels(checkpoint, known, names, new_versions, values)
-    space = _space(checkpoint, kinds)
-    known_from_now = Space(checkpoint["id"], dict(checkpoint["channel_versions"]), kinds)
+    encode = partial(values.hoped, known.kinds if known else {}) if is_hopeful else values.encode
+    said, kept, kinds = _channels(checkpoint, known, names, new_versions, encode)
+    told_before = before.spaces.get(ns)
+    space, table = _space(checkpoint, kinds, told_before.names if told_before else ())
+    known_from_now = Space(checkpoint["id"], dict(checkpoint["channel_versions"]), kinds, table)
     spaces = {**_staying(before, ns), ns: known_from_now}
     others = [name for name in spaces if name != ns]
     told: Any = Patch({NOTE: Patch({ns: space}, others)}, ("framework", "thread_id"))
@@ -76,14 +81,15 @@ def checkpoint_in(stored: StoredState, put: Put, values: Values) -> dict[str, An
     """Answer a checkpoint from the state that holds it."""
     ns = put.ns
     space = stored.at("metadata", NOTE, ns)
-    told = read_told(space.pop("told"))
-    kinds = told.pop("kinds")
+    told = take_told(space)
+    checkpoint_id, kinds = told.pop("id"), told.pop("kinds")
     data = dict((stored.at("context") if ns == ROOT else stored.at("stage_states", ns)) or {})
     if ns == ROOT and kinds.get(MESSAGES) == "messages":
         data[MESSAGES] = stored.at(MESSAGES)
     channels = {name: values.decode(data[name], kinds.get(name)) for name in put.names}
     return {
         **space,
+        "id": checkpoint_id,
         **{_CALLED[key]: value for key, value in told.items()},
         "ts": put.ts,
         "channel_values": channels,
@@ -95,7 +101,7 @@ def _channels(
     known: Space | None,
     names: Collection[str],
     new_versions: Mapping[str, Any],
-    values: Values,
+    encode: Callable[[Any, str], tuple[Any, Kind]],
 ) -> tuple[dict[str, Any], list[str], dict[str, Any]]:
     """Answer the channels that are said, those that stay, and how to read all of them."""
     said: dict[str, Any] = {}
@@ -108,14 +114,18 @@ def _channels(
             kept.append(name)
             kinds[name] = known.kinds.get(name)
         else:
-            said[name], kinds[name] = values.encode(value, name)
+            said[name], kinds[name] = encode(value, name)
     return said, kept, kinds_of(kinds.items())
 
 
-def _space(checkpoint: Mapping[str, Any], kinds: dict[str, Any]) -> dict[str, Any]:
-    told = {short: checkpoint[name] for name, short in _NAMED.items() if name in checkpoint}
+def _space(
+    checkpoint: Mapping[str, Any], kinds: dict[str, Any], names: Sequence[str]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Answer what a state holds of a checkpoint beside its channels, and the names that stand in it."""
+    parts = {short: checkpoint[name] for name, short in _NAMED.items() if name in checkpoint}
+    told = write_told({**parts, "id": checkpoint["id"], "kinds": kinds}, names)
     fields = {key: value for key, value in checkpoint.items() if key not in _NAMED and key not in _TOLD}
-    return {**fields, "told": write_told({**told, "kinds": kinds})}
+    return {**fields, **told.fields()}, told.names
 
 
 def _staying(before: Standing, ns: str) -> dict[str, Space]:

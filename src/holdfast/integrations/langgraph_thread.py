@@ -17,7 +17,7 @@ from holdfast.application.recording import Recording
 from holdfast.application.recovery.recovering import RECOVERED_EVENT
 from holdfast.application.writer import PRUNED_EVENT
 from holdfast.domain.event import Event
-from holdfast.integrations.langgraph_told import read_told
+from holdfast.integrations.langgraph_told import names_told, take_told
 
 WRITES_EVENT = "LANGGRAPH_WRITES"
 #: What a checkpoint needs of others that are removed: the history of its delta channels.
@@ -85,12 +85,15 @@ class Space:
     versions: Mapping[str, Any]
     #: How to read the channels that are not what they look like.
     kinds: Mapping[str, Any]
+    #: What the numbers of its text stand for.
+    names: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, stored: Mapping[str, Any]) -> Space:
-        """Read what is stored of it."""
-        told = read_told(stored["told"])
-        return cls(stored["id"], told["versions"], told["kinds"])
+    def read(cls, stored: dict[str, Any]) -> Space:
+        """Read what is stored of it, which is taken apart."""
+        names = names_told(stored)
+        told = take_told(stored)
+        return cls(told["id"], told["versions"], told["kinds"], names)
 
 
 @dataclass(frozen=True, slots=True)

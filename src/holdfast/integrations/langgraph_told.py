@@ -1,37 +1,136 @@
-"""What is told of the channels of a checkpoint, as one text: versions, what was seen of them, kinds.
+"""What is told of the channels of a checkpoint, as two texts: names, and numbers that stand for them.
 
-Names are told apart from texts that are said of them. A channel may be called `token`, and a text behind such
-a name is hidden as a secret; a version is none, and a thread without it could not go on.
+Nearly all of it changes with each checkpoint, but for the names: those are told once for a thread. Nor does a
+name stand before a text that is said of it. A channel may be called `token`, and a text behind such a name is
+hidden as a secret; a version is none, and a thread without it could not go on.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any, NamedTuple
+
+_dumps = json.JSONEncoder(separators=(",", ":")).encode
+#: A table of names is begun anew when it has so many times as many as are used, and some more.
+_WASTE = 2
+_SPARE = 16
+#: What stands for something that a checkpoint does not have; it could not be a list of names.
+_MISSING = 0
+#: What a list begins with that stands for an object, or for a list.
+_OBJECT, _LIST = 0, 1
 
 
-def write_told(told: dict[str, Any]) -> str:
-    """Write it down; numbers are never hidden, and versions are numbers but for those that were imported."""
-    is_text = any(type(version) is str for version in told["versions"].values())
-    plain = {} if is_text else {name: part for name, part in told.items() if name != "kinds"}
-    names: dict[str, int] = {}
-    numbered = _numbered({name: part for name, part in told.items() if name not in plain}, names)
-    return json.dumps([plain, list(names), numbered], separators=(",", ":"))
+class Told(NamedTuple):
+    """What is told, as it is stored."""
+
+    names: tuple[str, ...]
+    text: str
+
+    def fields(self) -> dict[str, str]:
+        """Answer the members of the state that hold it."""
+        return {"names": _names_text(self.names), "told": self.text}
 
 
-def read_told(text: str) -> dict[str, Any]:
-    """Read what was written down."""
-    plain, names, numbered = json.loads(text)
-    return {**plain, **_named(numbered, names)}
+def write_told(told: Mapping[str, Any], known: Sequence[str] = ()) -> Told:
+    """Write it down: `id`, `versions` and `kinds`, and `seen` and `updated` where there are any.
+
+    Args:
+        known: the names that were told before, in their places.
+    """
+    names = _Names(known)
+    text = _dumps(names.numbered(told))
+    if len(names.table) > _WASTE * len(names.used) + _SPARE:
+        return write_told(told)
+    return Told(tuple(names.table), text)
 
 
-def _numbered(told: Any, names: dict[str, int]) -> Any:
+def names_told(stored: Mapping[str, Any]) -> tuple[str, ...]:
+    """Answer the names that a state holds of a namespace, in their places."""
+    return tuple(json.loads(stored.get("names", "[]")))
+
+
+def take_told(stored: dict[str, Any]) -> dict[str, Any]:
+    """Take what was written down out of what a state holds of a namespace."""
+    text = stored.pop("told")
+    if "names" not in stored:
+        # As the first version wrote it.
+        plain, names, numbered = json.loads(text)
+        return {"id": stored.pop("id"), **plain, **_first_named(numbered, names)}
+    return _named(json.loads(text), json.loads(stored.pop("names")))
+
+
+class _Names:
+    """Gives numbers to names."""
+
+    def __init__(self, known: Sequence[str]) -> None:
+        self.table = {name: number for number, name in enumerate(known)}
+        self.used: set[int] = set()
+
+    def numbered(self, told: Mapping[str, Any]) -> list[Any]:
+        updated = told.get("updated", _MISSING)
+        return [
+            told["id"],
+            self._versions(told["versions"]),
+            self._seen(told["seen"]) if "seen" in told else _MISSING,
+            [self._of(name) for name in updated] if updated else updated,
+            self._kind(told["kinds"])[1:],
+        ]
+
+    def _seen(self, seen: Mapping[str, Any]) -> list[Any]:
+        return [[self._of(node), *self._versions(versions)] for node, versions in seen.items()]
+
+    def _of(self, name: str) -> int:
+        number = self.table.setdefault(name, len(self.table))
+        self.used.add(number)
+        return number
+
+    def _versions(self, versions: Mapping[str, Any]) -> list[Any]:
+        return [part for name, version in versions.items() for part in (self._of(name), version)]
+
+    def _kind(self, kind: Any) -> Any:
+        if isinstance(kind, dict):
+            pairs = ((self._of(name), self._kind(inner)) for name, inner in kind.items())
+            return [_OBJECT, *chain.from_iterable(pairs)]
+        if isinstance(kind, list):
+            return [_LIST, *map(self._kind, kind)]
+        return None if kind is None else self._of(kind)
+
+
+def _named(told: list[Any], names: list[str]) -> dict[str, Any]:
+    checkpoint_id, versions, seen, updated, kinds = told
+    read = {"id": checkpoint_id, "versions": _read_versions(versions, names)}
+    if seen != _MISSING:
+        read["seen"] = {names[node]: _read_versions(at, names) for node, *at in seen}
+    if updated != _MISSING:
+        read["updated"] = updated and [names[number] for number in updated]
+    return {**read, "kinds": _read_kind([_OBJECT, *kinds], names)}
+
+
+def _read_versions(told: list[Any], names: list[str]) -> dict[str, Any]:
+    return {names[name]: version for name, version in _pairs(told)}
+
+
+def _read_kind(told: Any, names: list[str]) -> Any:
+    if not isinstance(told, list):
+        return None if told is None else names[told]
+    if told[0] == _OBJECT:
+        return {names[name]: _read_kind(kind, names) for name, kind in _pairs(told[1:])}
+    return [_read_kind(kind, names) for kind in told[1:]]
+
+
+def _pairs(told: list[Any]) -> zip[tuple[Any, Any]]:
+    return zip(told[::2], told[1::2], strict=True)
+
+
+def _first_named(told: Any, names: list[str]) -> Any:
     if type(told) is dict:
-        return {names.setdefault(name, len(names)): _numbered(item, names) for name, item in told.items()}
-    return [_numbered(item, names) for item in told] if type(told) is list else told
+        return {names[int(number)]: _first_named(item, names) for number, item in told.items()}
+    return [_first_named(item, names) for item in told] if type(told) is list else told
 
 
-def _named(told: Any, names: list[str]) -> Any:
-    if type(told) is dict:
-        return {names[int(number)]: _named(item, names) for number, item in told.items()}
-    return [_named(item, names) for item in told] if type(told) is list else told
+@lru_cache(maxsize=256)
+def _names_text(names: tuple[str, ...]) -> str:
+    return _dumps(names)

@@ -8,7 +8,7 @@ beside the values, nothing in a value can pass for a mark.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import ormsgpack
@@ -24,6 +24,7 @@ with framework("langgraph-checkpoint", "4.3", "4.4", extra="langgraph"):
     from langgraph.checkpoint.serde.base import SerializerProtocol
     from langgraph.checkpoint.serde.types import _DeltaSnapshot
     from langgraph.types import Interrupt, Send
+    from pydantic import BaseModel
 
 #: How to read a value; plain data itself.
 Kind = None | str | dict[str, Any]
@@ -48,7 +49,12 @@ _MESSAGES = frozenset(_CLASSES)
 _BY_TYPE = {cls.model_fields["type"].default: cls for cls in _CLASSES}
 _FIELDS = {cls: frozenset(cls.model_fields) for cls in _CLASSES}
 
-_set = object.__setattr__
+#: What `object.__setattr__` would look up by name, for each of thousands of messages.
+_new = object.__new__
+_set_dict = BaseModel.__dict__["__dict__"].__set__
+_set_fields = BaseModel.__dict__["__pydantic_fields_set__"].__set__
+_set_extra = BaseModel.__dict__["__pydantic_extra__"].__set__
+_set_private = BaseModel.__dict__["__pydantic_private__"].__set__
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 #: Forms from which a serializer might make objects of any class. Nothing is written in them, nothing is read.
@@ -78,6 +84,24 @@ class Values:
         #: Whether Holdfast stores a value as it is: plain data, what it knows, what was registered with it.
         self._packs = packs
 
+    def hoped(self, before: Mapping[str, Kind], value: Any, place: str) -> tuple[Any, Kind]:
+        """Answer a value as data, and how to read it, without looking whether all of it can be stored.
+
+        Whoever stores it looks anyway, and is told; then it is to be encoded.
+
+        Args:
+            before: the kinds of the checkpoint before; what had to be taken apart there has to be again.
+        """
+        if isinstance(before.get(place), dict):
+            return self.encode(value, place)
+        if _begins_with_message(value):
+            found = _all_fields(value)
+            return (found, "messages") if None not in found else self.encode(value, place)
+        is_hopeful = type(value) is list or (
+            type(value) is dict and not any(map(_begins_with_message, value.values()))
+        )
+        return (value, None) if is_hopeful else self.encode(value, place)
+
     def encode(self, value: Any, place: str) -> tuple[Any, Kind]:
         """Answer a value as data, and how to read it.
 
@@ -92,8 +116,8 @@ class Values:
             return str(value), None
         if kind in _MESSAGES and (fields := _fields(value)) is not None and self._packs(fields):
             return fields, "message"
-        if kind is list and value and type(value[0]) in _MESSAGES:
-            found = [_fields(item) if type(item) in _MESSAGES else None for item in value]
+        if _begins_with_message(value):
+            found = _all_fields(value)
             if None not in found and (_is_plain(found) or self._packs(found)):
                 return found, "messages"
         if kind in (list, dict) and _is_plain(value):
@@ -118,7 +142,7 @@ class Values:
 
     def _decoded(self, value: Any, kind: Kind) -> Any:
         if kind == "messages":
-            return [_message(fields) for fields in value]
+            return list(map(_message, value))
         if kind == "message":
             return _message(value)
         if kind == "typed":
@@ -225,6 +249,18 @@ def _fields(message: BaseMessage) -> dict[str, Any] | None:
     return None if message.__pydantic_extra__ else message.__dict__
 
 
+def _begins_with_message(value: Any) -> bool:
+    return type(value) is list and bool(value) and type(value[0]) in _MESSAGES
+
+
+def _all_fields(messages: list[Any]) -> list[dict[str, Any] | None]:
+    """Answer what each message of a list consists of, None for what is none or has more than its class."""
+    return [
+        item.__dict__ if type(item) in _MESSAGES and not item.__pydantic_extra__ else None
+        for item in messages
+    ]
+
+
 def _message(fields: Any) -> BaseMessage:
     """Make a message of what was stored of one; what does not fit its class as it is today is validated."""
     kind = fields.get("type") if type(fields) is dict else None
@@ -233,12 +269,12 @@ def _message(fields: Any) -> BaseMessage:
         raise CheckpointSchemaError("what is stored as a message is of no known type")
     if fields.keys() != _FIELDS[cls]:
         return _validated(cls, fields)
-    message = cls.__new__(cls)
+    message = _new(cls)
     # As pydantic does for what is known to be right: it was, when it was stored, and its bytes are verified.
-    _set(message, "__dict__", fields)
-    _set(message, "__pydantic_fields_set__", set(fields))
-    _set(message, "__pydantic_extra__", None)
-    _set(message, "__pydantic_private__", None)
+    _set_dict(message, fields)
+    _set_fields(message, set(_FIELDS[cls]))
+    _set_extra(message, None)
+    _set_private(message, None)
     return message
 
 

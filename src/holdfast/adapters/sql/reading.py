@@ -18,12 +18,14 @@ from holdfast.ports import Finding
 
 _LAST = "workflow_id = :workflow_id order by"
 
+#: Each of the two rows is looked up once; every read of a newest state begins with this.
 HEAD = f"""
-select
-    (select sequence from checkpoints where {_LAST} sequence desc limit 1),
-    (select checksum from checkpoints where {_LAST} sequence desc limit 1),
-    (select seq from events where {_LAST} seq desc limit 1),
-    (select hash from events where {_LAST} seq desc limit 1)
+select checkpoint.sequence, checkpoint.checksum, event.seq, event.hash
+from (select 1) as always
+left join (
+    select sequence, checksum from checkpoints where {_LAST} sequence desc limit 1
+) as checkpoint on true
+left join (select seq, hash from events where {_LAST} seq desc limit 1) as event on true
 """
 
 # Jumping from one id to the next reads as many rows as there are workflows, not as there are events. A
