@@ -219,7 +219,7 @@ class Trail:
             self._noted += entries
             is_full = len(self._noted) >= _NOTED_MAX
             if self._timer is None and self._kit.background and not is_full:
-                self._timer = threading.Timer(NOTED_SECONDS, self._bring)
+                self._timer = threading.Timer(NOTED_SECONDS, self._ring)
                 self._timer.daemon = True
                 self._timer.start()
         if is_full:
@@ -274,6 +274,10 @@ class Trail:
         ending = self.told(AuditType.SESSION_CLOSED) if self._is_used and self._kit.end_session else ()
         with self._on_the_way:
             entries = (*self._take(), *ending)
+        with self._mutex:
+            timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
         if not entries or self._kit.store.read_only:
             return False
         try:
@@ -288,10 +292,16 @@ class Trail:
     def _take(self) -> tuple[AuditEntry, ...]:
         with self._mutex:
             noted, self._noted = self._noted, []
-            timer, self._timer = self._timer, None
-        if timer is not None:
-            timer.cancel()
         return tuple(noted)
+
+    def _ring(self) -> None:
+        """Bring what is noted by now. It may be little: a commit that takes it along stops no timer.
+
+        Whoever reads and writes in turns would else begin a thread each time.
+        """
+        with self._mutex:
+            self._timer = None
+        self._bring()
 
     def _bring(self) -> None:
         with self._on_the_way:
