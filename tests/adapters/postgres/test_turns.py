@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 from psycopg import errors
 
-from holdfast.adapters.postgres import trails
+from holdfast.adapters.postgres import trails, turns
 from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.adapters.postgres.turns import Turn
 from holdfast.conformance.history import History, blob_name, in_threads
@@ -97,8 +97,8 @@ def test_a_client_that_stops_in_its_turn_loses_it_before_the_others_lose_their_p
     record = Turn._do
     stopped: list[object] = []
 
-    def stop_once(self, connection):
-        done = record(self, connection)
+    def stop_once(self, connection, transaction):
+        done = record(self, connection, transaction)
         if not stopped:
             stopped.append(connection)
             assert store.commit([about_the_store(told(1))]) == [None]
@@ -208,13 +208,14 @@ def test_without_the_lock_two_would_replace_the_same(store, url, monkeypatch):
     other = PostgresStore.open(url)
     outcomes: list[object] = []
 
-    def be_faster(transaction, sessions):
+    def be_faster(transaction, commit):
         if not outcomes:
             outcomes.append("begun")
             outcomes.extend(other.commit([expecting(None, b"other")]))
-        return {}
+        keep(transaction, commit)
 
-    monkeypatch.setattr(trails, "read_heads", be_faster)
+    keep = turns._keep_files
+    monkeypatch.setattr(turns, "_keep_files", be_faster)
     assert store.commit([expecting(None, b"mine")]) == [None]
     assert outcomes == ["begun", None]
     other.close()
@@ -412,11 +413,11 @@ def test_a_session_that_stays_held_leaves_a_repeated_commit_unknown(wire):
 def test_a_victim_of_a_deadlock_takes_its_turn_again(store, monkeypatch):
     record, tries = Turn._do, []
 
-    def victim(self, connection):
+    def victim(self, connection, transaction):
         tries.append(self)
         if len(tries) == 1:
             raise errors.DeadlockDetected("somebody had to")
-        return record(self, connection)
+        return record(self, connection, transaction)
 
     monkeypatch.setattr(Turn, "_do", victim)
     assert store.commit([about_the_store(told(1), files={"keys/a": b""})]) == [None]

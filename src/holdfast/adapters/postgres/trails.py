@@ -7,7 +7,7 @@ until the transaction has ended: the others find it taken and wait for their tur
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.adapters.postgres import arrays
@@ -103,6 +103,8 @@ class KnownHeads:
     def __init__(self) -> None:
         # Without a lock: a fork would copy one that is held.
         self._heads: dict[str, TrailHead] = {}
+        #: Sessions that others wrote to, when it was last seen.
+        self._shared: set[str] = set()
 
     def get(self, session_id: str) -> TrailHead:
         """Answer where a trail stood; one that nobody knows is taken to be new."""
@@ -111,8 +113,21 @@ class KnownHeads:
     def keep(self, heads: Iterable[TrailHead]) -> None:
         if len(self._heads) >= REMEMBERED_MAX:
             self._heads = {}
+            self._shared = set()
         for head in heads:
             self._heads[head.session_id] = head
+
+    def compare(self, heads: Mapping[str, TrailHead]) -> None:
+        """Note of trails that are locked whether others wrote to them since they were last known."""
+        for name, head in heads.items():
+            if head == self._heads.get(name):
+                self._shared.discard(name)
+            else:
+                self._shared.add(name)
+
+    def are_shared(self, sessions: Iterable[str]) -> bool:
+        """Whether others write to one of these: who guesses where it stands most likely guesses wrong."""
+        return bool(self._shared) and not self._shared.isdisjoint(sessions)
 
 
 def chain_units(units: Sequence[Unit], head_of: Callable[[str], TrailHead]) -> Chained:

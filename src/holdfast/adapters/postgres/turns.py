@@ -4,16 +4,19 @@ A transaction of several statements: locks, what is recorded, the entries of wha
 sessions that others write to at this moment; for files, which are compared before they are replaced; and for
 finding out what became of a statement whose answer was lost. That one holds the same locks if it got as far,
 and if it comes late it meets rows in its place.
+
+It is pipelined: the lock and where the trails stand are one round trip, what is recorded the next, and where
+that is a plain commit its end is the third.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from psycopg import errors
 
-from holdfast.adapters.postgres import arrays, statement, trails
+from holdfast.adapters.postgres import arrays, plain, statement, trails
 from holdfast.adapters.postgres.batch import Unit
 from holdfast.adapters.postgres.connections import ConnectionLost, Deadline
 from holdfast.adapters.postgres.database import ATTEMPTS_MAX, PostgresDatabase, Statements
@@ -102,32 +105,55 @@ class Turn:
 
     def _once(self) -> Turned:
         with self._connections.connection() as connection:
-            with connection.transaction():
-                turned, chained = self._do(connection)
+            with connection.pipeline() as pipeline, connection.transaction():
+                turned, chained = self._do(connection, Statements(connection, self._place, pipeline))
             self._heads.keep(chained.after.values())
             return turned
 
-    def _do(self, connection: Connection) -> tuple[Turned, Chained]:
-        transaction = Statements(connection, self._place)
+    def _lock(self, transaction: Statements) -> dict[str, TrailHead]:
+        """Wait for the turn; answer where the trails stand then."""
         commits = [commit for unit in self._units for commit in unit.commits]
         sessions = trails.sessions_of(entry for commit in commits for entry in commit.audit)
         files = sorted({name for commit in commits for name in (*commit.files, *commit.expected_files)})
         trails.lock(transaction, sessions, files, lock_seconds=self._connections.address.lock_seconds)
+        heads = {name: TrailHead(name) for name in sessions} | trails.read_heads(transaction, sessions)
+        self._heads.compare(heads)
+        return heads
+
+    def _do(self, connection: Connection, transaction: Statements) -> tuple[Turned, Chained]:
+        heads = self._lock(transaction)
         if self._sent is not None and self._has_landed(transaction, self._sent):
             return Turned(), self._sent
-        for commit in commits:
+        for commit in (commit for unit in self._units for commit in unit.commits):
             refusal = trail.file_refusal(transaction, commit)
             if refusal is not None:
                 return Turned(refusal=refusal), Chained()
-        met = _record(connection, [unit for unit in self._units if not unit.is_empty])
+        return self._plainly(connection, transaction, heads) or self._fully(connection, transaction, heads)
+
+    def _plainly(
+        self, connection: Connection, transaction: Statements, heads: Mapping[str, TrailHead]
+    ) -> tuple[Turned, Chained] | None:
+        """Do a plain commit with its entry in one statement; None if it is none, or did not get in."""
+        chained = trails.chain_units(self._units, heads.__getitem__)
+        if not plain.is_plain(self._units, chained):
+            return None
+        self._sent = chained
+        is_in = transaction.answered(plain.send(connection, self._units[0], chained))
+        return (Turned(), chained) if is_in else None
+
+    def _fully(
+        self, connection: Connection, transaction: Statements, heads: Mapping[str, TrailHead]
+    ) -> tuple[Turned, Chained]:
+        """Do what can be done, and tell of that."""
+        recorded = [unit for unit in self._units if not unit.is_empty]
+        met = transaction.answered(statement.send(connection, recorded)) if recorded else []
         outside = {row[0] for row in met}
         kept = [unit for unit in self._units if unit.workflow_id not in outside]
-        heads = trails.read_heads(transaction, sessions)
-        chained = trails.chain_units(kept, lambda name: heads.get(name) or TrailHead(name))
-        self._sent = chained
+        self._sent = chained = trails.chain_units(kept, heads.__getitem__)
         trails.append(transaction, chained)
         for commit in (commit for unit in kept for commit in unit.commits):
             _keep_files(transaction, commit)
+        transaction.sync()
         return Turned(met), chained
 
     def _has_landed(self, transaction: Statements, sent: Chained) -> bool:
@@ -159,14 +185,6 @@ class Turn:
     def _waited_long_enough(self) -> bool:
         self._deadline = self._deadline or self._connections.deadline()
         return self._deadline.is_over
-
-
-def _record(connection: Connection, units: Sequence[Unit]) -> list[Row]:
-    """Answer what the units that did not get in have met; there may be none to record at all."""
-    if not units:
-        return []
-    query, parameters = statement.build(units)
-    return connection.cursor(binary=True).execute(query, parameters, prepare=True).fetchall()
 
 
 def _keep_files(transaction: Statements, commit: Commit) -> None:
