@@ -11,11 +11,12 @@ from psycopg import errors
 from holdfast.adapters.postgres import plain, statement, trails
 from holdfast.adapters.postgres.batch import Unit
 from holdfast.adapters.postgres.store import PostgresStore
-from holdfast.conformance.history import History
+from holdfast.conformance.history import History, blob_name
 from holdfast.conformance.trailing import check_trail, numbers, told
 from holdfast.domain.audit_entry import TrailHead
 from holdfast.domain.errors import CheckpointConflictError, LeaseHeldError, LeaseLostError
-from holdfast.domain.record import Head
+from holdfast.domain.payload import encode_payload
+from holdfast.domain.record import Head, Transition
 from tests.adapters.postgres import server
 from tests.adapters.postgres.test_statement import REMEMBERED_LETTERS, REMEMBERED_PARAMETERS
 from tests.adapters.postgres.waiting import beside, transaction, wait_until_blocked
@@ -161,3 +162,54 @@ def test_it_reads_no_table_from_end_to_end(store):
 def test_a_new_session_is_none_of_its_business(store):
     unit = Unit((History(store).draft(audit=(told(1),)),), (0,))
     assert not plain.is_plain([unit], trails.chain_units([unit], TrailHead))
+
+
+def test_what_has_more_than_that_goes_the_long_way_whole(store):
+    """All that a commit may bring besides is kept, also by who takes its turn."""
+    history, said = begun(store), encode_payload({"text": "what was said"}, bytes(32))
+    blob = {blob_name(b"b"): b"b"}
+    for number, (drawn, added) in enumerate(
+        (
+            ({"blobs": blob}, {}),
+            ({"keyframe": b"k"}, {}),
+            ({"transitions": (Transition(1, "failed"),)}, {}),
+            ({"needs": tuple(blob)}, {}),
+            ({}, {"files": {"keys/a": b"a"}}),
+            ({}, {"expected_files": {"keys/a": b"a"}}),
+            ({}, {"erased": (("s-1", 3),)}),
+        )
+    ):
+        draft = replace(history.draft(audit=(told(number + 2, stored=said),), **drawn), **added)
+        assert not Unit((draft,), (0,)).is_plain
+        assert store.commit([draft]) == [None]
+        history.follow(draft)
+    assert store.file("keys/a") == b"a" and store.blob(blob_name(b"b")) == b"b"
+    assert store.payload("s-1", 3) is None and store.payload("s-1", 4) == said
+    assert [entry.status for entry in store.entries("W")][:1] == ["failed"]
+    check_trail(store, "s-1")
+
+
+def test_who_meets_others_in_its_session_takes_turns_until_it_is_alone(store, url, monkeypatch):
+    """Guessing where a trail stands that others write to costs a round trip, and most often fails."""
+    other = PostgresStore.open(url)
+    mine, theirs = History(store, "A"), History(other, "B")
+    mine.commit(audit=(told(0),))
+    guesses, send = [], type(store._committer)._sent
+
+    def noted(self, units, chained):
+        guesses.append(units)
+        return send(self, units, chained)
+
+    monkeypatch.setattr(type(store._committer), "_sent", noted)
+    expected = []
+    for is_shared in (True, True, True, False, False, False):
+        if is_shared:
+            other._committer._heads.compare({"s-1": store.trail_head("s-1")})
+            theirs.commit(audit=(told(1),))
+        guesses.clear()
+        mine.commit(audit=(told(2),))
+        expected.append(len(guesses))
+    # It guesses wrong once; then it takes turns, the last time to find that nobody was there.
+    assert expected == [1, 0, 0, 0, 1, 1]
+    check_trail(store, "s-1")
+    other.close()

@@ -80,10 +80,12 @@ class Unit:
     def is_plain(self) -> bool:
         """Whether it is one event, perhaps one checkpoint, and nothing else that is recorded."""
         commit = self.commits[0]
-        if len(self.commits) > 1 or len(commit.events) != 1 or commit.keyframe or commit.transitions:
+        if len(self.commits) > 1 or len(commit.events) != 1 or _reaches_out(commit):
+            return False
+        if commit.keyframe is not None or commit.transitions or commit.blobs or commit.needs:
             return False
         # What a checkpoint refers to is more rows.
-        return not (commit.blobs or commit.needs or (commit.record and commit.record.entry.blobs))
+        return commit.record is None or not commit.record.entry.blobs
 
     @property
     def has_bare_needs(self) -> bool:
