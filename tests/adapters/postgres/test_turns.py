@@ -97,8 +97,8 @@ def test_a_client_that_stops_in_its_turn_loses_it_before_the_others_lose_their_p
     record = Turn._do
     stopped: list[object] = []
 
-    def stop_once(self, connection, transaction):
-        done = record(self, connection, transaction)
+    def stop_once(self, connection, heads):
+        done = record(self, connection, heads)
         if not stopped:
             stopped.append(connection)
             assert store.commit([about_the_store(told(1))]) == [None]
@@ -204,7 +204,7 @@ def test_of_all_who_create_or_replace_a_file_at_once_one_does(url):
 
 def test_without_the_lock_two_would_replace_the_same(store, url, monkeypatch):
     """The negative control: what was compared is not what is replaced."""
-    monkeypatch.setattr(trails, "lock", lambda *_, **__: None)
+    monkeypatch.setattr(trails, "_LOCK", "select 1")
     other = PostgresStore.open(url)
     outcomes: list[object] = []
 
@@ -413,11 +413,11 @@ def test_a_session_that_stays_held_leaves_a_repeated_commit_unknown(wire):
 def test_a_victim_of_a_deadlock_takes_its_turn_again(store, monkeypatch):
     record, tries = Turn._do, []
 
-    def victim(self, connection, transaction):
+    def victim(self, connection, heads):
         tries.append(self)
         if len(tries) == 1:
             raise errors.DeadlockDetected("somebody had to")
-        return record(self, connection, transaction)
+        return record(self, connection, heads)
 
     monkeypatch.setattr(Turn, "_do", victim)
     assert store.commit([about_the_store(told(1), files={"keys/a": b""})]) == [None]

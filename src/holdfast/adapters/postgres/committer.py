@@ -164,10 +164,10 @@ class Committer:
 
     def _at_once(self, units: list[Unit]) -> list[tuple[Unit, Outcome]]:
         """Send one statement; again if the trails stood elsewhere, in turn if others are at them."""
+        if self._heads.are_shared(units):
+            return self._in_turn(units)
         for _ in range(_TRIES_MAX):
             chained = trails.chain_units(units, self._heads.get)
-            if self._heads.are_shared(chained.before):
-                break
             try:
                 found = self._sent(units, chained)
             except ConnectionLost:

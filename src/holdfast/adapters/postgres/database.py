@@ -37,28 +37,13 @@ def in_dialect(statement: str) -> str:
 class Statements:
     """Runs statements on one connection, with shared parameters and our errors."""
 
-    def __init__(self, connection: Connection, place: str, pipeline: psycopg.Pipeline | None = None) -> None:
+    def __init__(self, connection: Connection, place: str) -> None:
         self._connection = connection
         self._place = place
-        self._pipeline = pipeline
 
     def rows(self, sql: str, parameters: Parameters = NOTHING) -> list[Row]:
         cursor = self._connection.cursor(binary=True)
-        return self.answered(cursor.execute(in_dialect(sql), parameters))
-
-    def answered(self, cursor: psycopg.Cursor[Row]) -> list[Row]:
-        """Read what a statement answers."""
-        self.sync()
-        return cursor.fetchall()
-
-    def sync(self) -> None:
-        """Wait for everything that a pipeline was given.
-
-        Only then does the server take a client for idle that stops here, and ends its transaction if it holds
-        up others.
-        """
-        if self._pipeline is not None:
-            self._pipeline.sync()
+        return cursor.execute(in_dialect(sql), parameters).fetchall()
 
     def run(self, sql: str, parameters: Parameters = NOTHING) -> int:
         return self._connection.execute(in_dialect(sql), parameters).rowcount

@@ -5,15 +5,17 @@ sessions that others write to at this moment; for files, which are compared befo
 finding out what became of a statement whose answer was lost. That one holds the same locks if it got as far,
 and if it comes late it meets rows in its place.
 
-It is pipelined: the lock and where the trails stand are one round trip, what is recorded the next, and where
-that is a plain commit its end is the third.
+Its beginning, the locks and where the trails stand are one round trip; what is recorded is the next; and
+where that is a plain commit, its end the third.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
+import psycopg
 from psycopg import errors
 
 from holdfast.adapters.postgres import arrays, plain, statement, trails
@@ -105,55 +107,50 @@ class Turn:
 
     def _once(self) -> Turned:
         with self._connections.connection() as connection:
-            with connection.pipeline() as pipeline, connection.transaction():
-                turned, chained = self._do(connection, Statements(connection, self._place, pipeline))
+            with self._begun(connection) as heads:
+                turned, chained = self._do(connection, heads)
             self._heads.keep(chained.after.values())
             return turned
 
-    def _lock(self, transaction: Statements) -> dict[str, TrailHead]:
-        """Wait for the turn; answer where the trails stand then."""
+    @contextmanager
+    def _begun(self, connection: Connection) -> Iterator[dict[str, TrailHead]]:
+        """Begin a transaction, wait for the turn, and tell where the trails stand then; commit in the end."""
         commits = [commit for unit in self._units for commit in unit.commits]
         sessions = trails.sessions_of(entry for commit in commits for entry in commit.audit)
         files = sorted({name for commit in commits for name in (*commit.files, *commit.expected_files)})
-        trails.lock(transaction, sessions, files, lock_seconds=self._connections.address.lock_seconds)
-        heads = {name: TrailHead(name) for name in sessions} | trails.read_heads(transaction, sessions)
-        self._heads.compare(heads)
-        return heads
+        lock_seconds = self._connections.address.lock_seconds
+        try:
+            heads = trails.begin(connection, sessions, files, lock_seconds=lock_seconds)
+            self._heads.compare(heads)
+            yield heads
+            connection.execute("commit")
+        except BaseException:
+            if not connection.closed:
+                with suppress(psycopg.Error):
+                    connection.rollback()
+            raise
 
-    def _do(self, connection: Connection, transaction: Statements) -> tuple[Turned, Chained]:
-        heads = self._lock(transaction)
+    def _do(self, connection: Connection, heads: Mapping[str, TrailHead]) -> tuple[Turned, Chained]:
+        transaction = Statements(connection, self._place)
         if self._sent is not None and self._has_landed(transaction, self._sent):
             return Turned(), self._sent
         for commit in (commit for unit in self._units for commit in unit.commits):
             refusal = trail.file_refusal(transaction, commit)
             if refusal is not None:
                 return Turned(refusal=refusal), Chained()
-        return self._plainly(connection, transaction, heads) or self._fully(connection, transaction, heads)
-
-    def _plainly(
-        self, connection: Connection, transaction: Statements, heads: Mapping[str, TrailHead]
-    ) -> tuple[Turned, Chained] | None:
-        """Do a plain commit with its entry in one statement; None if it is none, or did not get in."""
-        chained = trails.chain_units(self._units, heads.__getitem__)
-        if not plain.is_plain(self._units, chained):
-            return None
-        self._sent = chained
-        is_in = transaction.answered(plain.send(connection, self._units[0], chained))
-        return (Turned(), chained) if is_in else None
-
-    def _fully(
-        self, connection: Connection, transaction: Statements, heads: Mapping[str, TrailHead]
-    ) -> tuple[Turned, Chained]:
-        """Do what can be done, and tell of that."""
+        self._sent = chained = trails.chain_units(self._units, heads.__getitem__)
+        if plain.is_plain(self._units, chained) and plain.send(connection, self._units[0], chained).rowcount:
+            return Turned(), chained
         recorded = [unit for unit in self._units if not unit.is_empty]
-        met = transaction.answered(statement.send(connection, recorded)) if recorded else []
+        met = statement.send(connection, recorded).fetchall() if recorded else []
         outside = {row[0] for row in met}
         kept = [unit for unit in self._units if unit.workflow_id not in outside]
-        self._sent = chained = trails.chain_units(kept, heads.__getitem__)
+        if met:
+            # What did not get in is not told.
+            self._sent = chained = trails.chain_units(kept, heads.__getitem__)
         trails.append(transaction, chained)
         for commit in (commit for unit in kept for commit in unit.commits):
             _keep_files(transaction, commit)
-        transaction.sync()
         return Turned(met), chained
 
     def _has_landed(self, transaction: Statements, sent: Chained) -> bool:
