@@ -213,3 +213,18 @@ def test_who_meets_others_in_its_session_takes_turns_until_it_is_alone(store, ur
     assert expected == [1, 0, 0, 0, 1, 1]
     check_trail(store, "s-1")
     other.close()
+
+
+@pytest.mark.parametrize("is_locked", [True, False])
+def test_a_takeover_waits_for_it_and_without_the_lock_it_would_not(store, url, monkeypatch, is_locked):
+    history = begun(store)
+    lease = store.acquire("W", "ann", 60)
+    unit = Unit((history.draft(audit=(told(2),), token=lease.token),), (0,))
+    if not is_locked:
+        monkeypatch.setitem(plain._TEXTS, True, plain._TEXTS[True].replace("for share", ""))
+    chained = trails.chain_units([unit], store.trail_head)
+    with store._database.connections.connection() as connection, connection.transaction():
+        assert plain.send(connection, unit, chained).rowcount == 1
+        with transaction(url) as other:
+            free = other.execute("select 1 from leases for update skip locked").fetchall()
+    assert bool(free) is not is_locked
