@@ -21,10 +21,10 @@ def message(source: random.Random, length: int) -> dict[str, Any]:
 class ChangingState:
     """A state of about `size` bytes in messages of 600; each step rewrites at least 1 KB of it."""
 
-    def __init__(self, workflow_id: str, size: int, seed: int = 1) -> None:
+    def __init__(self, workflow_id: str, size: int, seed: int = 1, session_id: str = "bench") -> None:
         self._source = random.Random(seed)
         count = max(size // 640, 2)
-        self.state = WorkflowState(workflow_id=workflow_id, session_id="bench")
+        self.state = WorkflowState(workflow_id=workflow_id, session_id=session_id)
         self.state.messages = [message(self._source, 600) for _ in range(count)]
         self.state.context = {"plan": text(self._source, 200), "done": 0}
 

@@ -49,22 +49,6 @@ def test_a_commit_alone_sends_values_and_a_group_sends_arrays(store):
     assert "unnest" in group
 
 
-def test_a_plain_commit_is_written_as_any_other_would_be(store):
-    history = History(store)
-    history.commit()
-    for parts in ({}, {"phase": 3, "stage": "s", "label": "l"}):
-        commit = replace(history.draft(**parts), token=7)
-        plain = Unit((commit,), (0,))
-        query, parameters = statement.build([plain])
-        assert plain.is_plain and query == statement.text(Shape(is_single=True, has_records=True))
-        asked, record = statement._ASKED[True], statement._ENTRY
-        made = statement._parts([plain])
-        assert parameters == {
-            **statement._parameters("a", asked, made.asked, is_single=True),
-            **statement._parameters("r", record, made.records, is_single=True),
-        }
-
-
 def test_a_number_that_is_missing_does_not_make_another_statement(store):
     [without], [with_phase] = units(store, 1), units(store, 1, phase=2)
     assert statement.build([without])[0] == statement.build([with_phase])[0]

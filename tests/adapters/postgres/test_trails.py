@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import psycopg
 import pytest
 
 from holdfast.adapters.postgres import trails
@@ -30,28 +31,13 @@ def other(store, url):
 @pytest.fixture
 def statements(store, monkeypatch):
     """Every statement that is sent."""
-    sent = []
-    cursor = type(store._database.connections)._configure
+    sent, execute = [], psycopg.Cursor.execute
 
-    def noted(self, connection):
-        cursor(self, connection)
-        make = connection.cursor
+    def noted(self, query, *rest, **more):
+        sent.append(query)
+        return execute(self, query, *rest, **more)
 
-        def counting(**options):
-            made = make(**options)
-            execute = made.execute
-
-            class Counting:
-                def execute(self, query, *rest, **more):
-                    sent.append(query)
-                    return execute(query, *rest, **more)
-
-            return Counting()
-
-        connection.cursor = counting
-
-    monkeypatch.setattr(type(store._database.connections), "_configure", noted)
-    store._database.connections._discard(store._database.connections._pool)
+    monkeypatch.setattr(psycopg.Cursor, "execute", noted)
     return sent
 
 

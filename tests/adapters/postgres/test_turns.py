@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 from psycopg import errors
 
-from holdfast.adapters.postgres import trails
+from holdfast.adapters.postgres import trails, turns
 from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.adapters.postgres.turns import Turn
 from holdfast.conformance.history import History, blob_name, in_threads
@@ -97,8 +97,8 @@ def test_a_client_that_stops_in_its_turn_loses_it_before_the_others_lose_their_p
     record = Turn._do
     stopped: list[object] = []
 
-    def stop_once(self, connection):
-        done = record(self, connection)
+    def stop_once(self, connection, heads):
+        done = record(self, connection, heads)
         if not stopped:
             stopped.append(connection)
             assert store.commit([about_the_store(told(1))]) == [None]
@@ -204,17 +204,18 @@ def test_of_all_who_create_or_replace_a_file_at_once_one_does(url):
 
 def test_without_the_lock_two_would_replace_the_same(store, url, monkeypatch):
     """The negative control: what was compared is not what is replaced."""
-    monkeypatch.setattr(trails, "lock", lambda *_, **__: None)
+    monkeypatch.setattr(trails, "_LOCK", "select 1")
     other = PostgresStore.open(url)
     outcomes: list[object] = []
 
-    def be_faster(transaction, sessions):
+    def be_faster(transaction, commit):
         if not outcomes:
             outcomes.append("begun")
             outcomes.extend(other.commit([expecting(None, b"other")]))
-        return {}
+        keep(transaction, commit)
 
-    monkeypatch.setattr(trails, "read_heads", be_faster)
+    keep = turns._keep_files
+    monkeypatch.setattr(turns, "_keep_files", be_faster)
     assert store.commit([expecting(None, b"mine")]) == [None]
     assert outcomes == ["begun", None]
     other.close()
@@ -412,11 +413,11 @@ def test_a_session_that_stays_held_leaves_a_repeated_commit_unknown(wire):
 def test_a_victim_of_a_deadlock_takes_its_turn_again(store, monkeypatch):
     record, tries = Turn._do, []
 
-    def victim(self, connection):
+    def victim(self, connection, heads):
         tries.append(self)
         if len(tries) == 1:
             raise errors.DeadlockDetected("somebody had to")
-        return record(self, connection)
+        return record(self, connection, heads)
 
     monkeypatch.setattr(Turn, "_do", victim)
     assert store.commit([about_the_store(told(1), files={"keys/a": b""})]) == [None]

@@ -36,12 +36,10 @@ class Attempt:
             psycopg.Error: the statement was refused, and nothing of it was kept.
             CheckpointWriteError: the server is away; says whether anything may have been kept.
         """
-        query, parameters = statement.build(units)
         while True:
             try:
                 with self._connections.connection() as connection:
-                    cursor = connection.cursor(binary=True)
-                    return cursor.execute(query, parameters, prepare=True).fetchall()
+                    return statement.send(connection, units).fetchall()
             except ConnectionLost:
                 self.is_repeated = True
                 self._await_server()

@@ -78,15 +78,14 @@ class Unit:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is one event and one checkpoint, and nothing else."""
+        """Whether it is one event, perhaps one checkpoint, and nothing else that is recorded."""
         commit = self.commits[0]
-        return (
-            len(self.commits) == 1
-            and len(commit.events) == 1
-            and commit.record is not None
-            and not (commit.record.entry.blobs or commit.keyframe or commit.transitions)
-            and not (commit.blobs or commit.needs)
-        )
+        if len(self.commits) > 1 or len(commit.events) != 1 or _reaches_out(commit):
+            return False
+        if commit.keyframe is not None or commit.transitions or commit.blobs or commit.needs:
+            return False
+        # What a checkpoint refers to is more rows.
+        return commit.record is None or not commit.record.entry.blobs
 
     @property
     def has_bare_needs(self) -> bool:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import errors
 
-from holdfast.adapters.postgres import batch, statement, telling, trails
+from holdfast.adapters.postgres import batch, plain, statement, telling, trails
 from holdfast.adapters.postgres.attempt import Attempt
 from holdfast.adapters.postgres.batch import Unit
 from holdfast.adapters.postgres.connections import ConnectionLost, Connections
@@ -44,7 +44,10 @@ Outcome = Exception | None
 #: What encoding raises before anything is sent: for no text, and for numbers beyond a `bigint`.
 _UNSENDABLE = (UnicodeEncodeError, struct.error, OverflowError)
 #: What refuses a statement with entries as a whole, because of others or because a blob just went.
-_IN_THE_WAY = (errors.UniqueViolation, errors.NotNullViolation, errors.ForeignKeyViolation, *PASSING)
+_IN_THE_WAY = (
+    *(errors.UniqueViolation, errors.NotNullViolation, errors.ForeignKeyViolation),
+    *(plain.NotIn, *PASSING),
+)
 #: How often such a statement is sent with newer heads before its units take turns.
 _TRIES_MAX = 3
 
@@ -161,6 +164,8 @@ class Committer:
 
     def _at_once(self, units: list[Unit]) -> list[tuple[Unit, Outcome]]:
         """Send one statement; again if the trails stood elsewhere, in turn if others are at them."""
+        if self._heads.are_shared(units):
+            return self._in_turn(units)
         for _ in range(_TRIES_MAX):
             chained = trails.chain_units(units, self._heads.get)
             try:
@@ -181,10 +186,15 @@ class Committer:
         return self._in_turn(units)
 
     def _sent(self, units: list[Unit], chained: Chained) -> list[Row]:
-        query, parameters = statement.build([unit for unit in units if not unit.is_empty], chained)
+        """Answer why not all got in; raise NotIn if that is not known yet."""
         try:
             with self._connections.connection() as connection:
-                return connection.cursor(binary=True).execute(query, parameters, prepare=True).fetchall()
+                if not plain.is_plain(units, chained):
+                    recorded = [unit for unit in units if not unit.is_empty]
+                    return statement.send(connection, recorded, chained).fetchall()
+                if plain.send(connection, units[0], chained).rowcount:
+                    return []
+                raise plain.NotIn
         except StoreClosedError:
             raise
         except CheckpointError as problem:

@@ -8,7 +8,8 @@
 
 A unit that brings no events (an old checkpoint from another store) races for its first checkpoint instead.
 
-Audit entries that go with it are the matter of `telling`.
+Audit entries that go with it are the matter of `telling`; a single commit that is nothing special is that of
+`plain`, and comes here if it did not get in.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from psycopg import Cursor
+
 from holdfast.adapters.postgres import arrays, telling
 from holdfast.adapters.postgres.batch import Unit
+from holdfast.adapters.postgres.session import Connection
 from holdfast.adapters.postgres.trails import Chained
 from holdfast.adapters.sql.database import Row
 from holdfast.adapters.sql.rows import ENTRY_NAMES, KEYFRAME_NAMES, entry_row, keyframe_row
-from holdfast.domain.record import Commit, EventRecord, Keyframe, Record
+from holdfast.domain.record import EventRecord, Keyframe, Record
 
 _NUMBERS = frozenset(
     (
@@ -34,13 +38,11 @@ _NUMBERS = frozenset(
 _FLAGS = frozenset(("pinned", "pruned"))
 
 _EXPECTED = ("workflow_id", "sequence", "checksum", "event_seq", "event_hash", "token")
-_EVENT = ("workflow_id", "seq", "timestamp", "hash", "data")
+EVENT = ("workflow_id", "seq", "timestamp", "hash", "data")
 #: With events the first one stands beside the expected head, its columns under names of their own.
-_FIRST = tuple(f"f_{name}" for name in _EVENT[1:])
-_ASKED = {True: (*_EXPECTED, *_EVENT[1:]), False: _EXPECTED}
-_ENTRY = ("workflow_id", *ENTRY_NAMES, "data")
-_PLAIN_NAMES = (*(f"a_{name}" for name in _ASKED[True]), *(f"r_{name}" for name in _ENTRY))
-_PHASE = ENTRY_NAMES.index("phase")
+_FIRST = tuple(f"f_{name}" for name in EVENT[1:])
+_ASKED = {True: (*_EXPECTED, *EVENT[1:]), False: _EXPECTED}
+ENTRY = ("workflow_id", *ENTRY_NAMES, "data")
 _KEYFRAME = ("workflow_id", *KEYFRAME_NAMES, "data")
 _TRANSITION = ("workflow_id", "sequence", "status", "retry_count", "pinned")
 _BLOB = ("workflow_id", "sha256", "data")
@@ -101,12 +103,9 @@ class Shape:
         return not (self.has_events or self.has_records)
 
 
-#: What nearly every commit is: one event and one checkpoint.
-_PLAIN = Shape(is_single=True, has_records=True)
 #: No unit at all: there may still be entries.
 _NOTHING = Shape(is_single=True, has_events=False)
 ONE, MANY = "one", "many"
-_PLAIN_ONE = replace(_PLAIN, entries=ONE)
 
 
 @dataclass(slots=True)
@@ -133,16 +132,19 @@ def build(units: Sequence[Unit], chained: Chained | None = None) -> tuple[str, d
     if chained is None or not chained.records:
         return text(shape), parameters
     parameters |= telling.parameters(chained)
-    if len(chained.records) > 1:
-        return text(replace(shape, entries=MANY)), parameters
-    return text(_PLAIN_ONE if shape is _PLAIN else replace(shape, entries=ONE)), parameters
+    entries = ONE if len(chained.records) == 1 else MANY
+    return text(replace(shape, entries=entries)), parameters
+
+
+def send(connection: Connection, units: Sequence[Unit], chained: Chained | None = None) -> Cursor[Row]:
+    """Send it; answered is what the units that did not get in have met, and with entries the trails then."""
+    query, parameters = build(units, chained)
+    return connection.cursor(binary=True).execute(query, parameters, prepare=True)
 
 
 def _recording(units: Sequence[Unit]) -> tuple[Shape, dict[str, Any]]:
     if not units:
         return _NOTHING, {}
-    if len(units) == 1 and units[0].is_plain:
-        return _PLAIN, _plain_parameters(units[0].commits[0])
     parts = _parts(units)
     has_events = bool(units[0].events)
     shape = Shape(
@@ -156,9 +158,9 @@ def _recording(units: Sequence[Unit]) -> tuple[Shape, dict[str, Any]]:
         has_uses=bool(parts.uses),
     )
     parameters = _parameters("a", _ASKED[has_events], parts.asked, is_single=shape.is_single)
-    parameters |= _parameters("r", _ENTRY, parts.records, is_single=shape.is_single)
+    parameters |= _parameters("r", ENTRY, parts.records, is_single=shape.is_single)
     for prefix, names, rows in (
-        ("e", _EVENT, parts.events),
+        ("e", EVENT, parts.events),
         ("k", _KEYFRAME, parts.keyframes),
         ("t", _TRANSITION, parts.transitions),
         ("b", _BLOB, parts.blobs),
@@ -189,8 +191,8 @@ def _judging(shape: Shape) -> list[str]:
     ctes = [f"asked({', '.join(columns)}) as materialized ({asked})", _SEEN.strip()]
     if shape.has_records:
         # All columns go where they stand; by their names only some are asked for.
-        names = "workflow_id" if shape.has_events else ", ".join(_ENTRY)
-        ctes.append(f"record({names}) as materialized ({_relation('r', _ENTRY, shape)})")
+        names = "workflow_id" if shape.has_events else ", ".join(ENTRY)
+        ctes.append(f"record({names}) as materialized ({_relation('r', ENTRY, shape)})")
     return ctes
 
 
@@ -198,11 +200,11 @@ def _first(shape: Shape) -> list[str]:
     ready = " where (select yes from ready)" if shape.entries else ""
     if shape.has_events:
         return [
-            f"first as (insert into events ({', '.join(_EVENT)}) "
+            f"first as (insert into events ({', '.join(EVENT)}) "
             f"select workflow_id, {', '.join(_FIRST)} from fit{ready} order by workflow_id "
             "on conflict do nothing returning workflow_id)"
         ]
-    columns = ", ".join(_ENTRY)
+    columns = ", ".join(ENTRY)
     return [
         "lowest as (select workflow_id, min(sequence) as sequence from record group by workflow_id)",
         f"first as (insert into checkpoints ({columns}) "
@@ -215,10 +217,10 @@ def _first(shape: Shape) -> list[str]:
 def _following(shape: Shape) -> list[str]:
     ctes = []
     if shape.has_more_events:
-        ctes.append(f"more as ({_insert('events', _EVENT, 'e')})")
+        ctes.append(f"more as ({_insert('events', EVENT, 'e')})")
     if shape.has_records:
         others = (
-            f"records as (insert into checkpoints ({', '.join(_ENTRY)}) select r.* from record r "
+            f"records as (insert into checkpoints ({', '.join(ENTRY)}) select r.* from record r "
             "where r.workflow_id in (select workflow_id from first)"
         )
         if not shape.has_events:
@@ -258,43 +260,18 @@ def _relation(prefix: str, names: Sequence[str], shape: Shape) -> str:
 
 
 def _values(prefix: str, names: Sequence[str]) -> str:
-    return "values (" + ", ".join(f"%({prefix}_{name})s::{_kind(name)}" for name in names) + ")"
+    return "values (" + ", ".join(f"%({prefix}_{name})s::{kind_of(name)}" for name in names) + ")"
 
 
 def _unnest(prefix: str, names: Sequence[str]) -> str:
-    return "select * from unnest(" + ", ".join(f"%({prefix}_{n})s::{_kind(n)}[]" for n in names) + ")"
+    return "select * from unnest(" + ", ".join(f"%({prefix}_{n})s::{kind_of(n)}[]" for n in names) + ")"
 
 
-def _kind(name: str) -> str:
+def kind_of(name: str) -> str:
+    """Name the type of a column of events, checkpoints and what goes with them."""
     if name == "data":
         return "bytea"
     return "bigint" if name in _NUMBERS else "boolean" if name in _FLAGS else "text"
-
-
-def _plain_parameters(commit: Commit) -> dict[str, Any]:
-    """Name the values of a plain commit: this is on the way of every one."""
-    expected, event, record = commit.expected, commit.events[0], commit.record
-    assert record is not None
-    entry = entry_row(record.entry)
-    phase = entry[_PHASE]
-    values = (
-        commit.workflow_id,
-        expected.sequence,
-        expected.checksum,
-        expected.event_seq,
-        expected.event_hash,
-        commit.token,
-        event.seq,
-        event.timestamp,
-        event.hash,
-        event.data,
-        commit.workflow_id,
-        *entry[:_PHASE],
-        phase if phase is None else str(phase),
-        *entry[_PHASE + 1 :],
-        record.data or None,
-    )
-    return dict(zip(_PLAIN_NAMES, values, strict=True))
 
 
 # -- rows ---------------------------------------------------------------------------------------------

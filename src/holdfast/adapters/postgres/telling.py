@@ -118,6 +118,11 @@ def parameters(chained: Chained) -> dict[str, Any]:
     return _columns("s", _TRAIL, believed) | _columns("l", ENTRY_NAMES, chained.rows())
 
 
+def kind_of_told(name: str) -> str:
+    """Name the type of a column of entries."""
+    return _KINDS[name][0]
+
+
 def _relation(prefix: str, names: Sequence[str], *, is_one: bool) -> str:
     if is_one:
         return "values (" + ", ".join(f"%({prefix}_{name})s::{_KINDS[name][0]}" for name in names) + ")"

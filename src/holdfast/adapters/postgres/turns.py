@@ -4,16 +4,21 @@ A transaction of several statements: locks, what is recorded, the entries of wha
 sessions that others write to at this moment; for files, which are compared before they are replaced; and for
 finding out what became of a statement whose answer was lost. That one holds the same locks if it got as far,
 and if it comes late it meets rows in its place.
+
+Its beginning, the locks and where the trails stand are one round trip; what is recorded is the next; and
+where that is a plain commit, its end the third.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
+import psycopg
 from psycopg import errors
 
-from holdfast.adapters.postgres import arrays, statement, trails
+from holdfast.adapters.postgres import arrays, plain, statement, trails
 from holdfast.adapters.postgres.batch import Unit
 from holdfast.adapters.postgres.connections import ConnectionLost, Deadline
 from holdfast.adapters.postgres.database import ATTEMPTS_MAX, PostgresDatabase, Statements
@@ -102,29 +107,47 @@ class Turn:
 
     def _once(self) -> Turned:
         with self._connections.connection() as connection:
-            with connection.transaction():
-                turned, chained = self._do(connection)
+            with self._begun(connection) as heads:
+                turned, chained = self._do(connection, heads)
             self._heads.keep(chained.after.values())
             return turned
 
-    def _do(self, connection: Connection) -> tuple[Turned, Chained]:
-        transaction = Statements(connection, self._place)
+    @contextmanager
+    def _begun(self, connection: Connection) -> Iterator[dict[str, TrailHead]]:
+        """Begin a transaction, wait for the turn, and tell where the trails stand then; commit in the end."""
         commits = [commit for unit in self._units for commit in unit.commits]
         sessions = trails.sessions_of(entry for commit in commits for entry in commit.audit)
         files = sorted({name for commit in commits for name in (*commit.files, *commit.expected_files)})
-        trails.lock(transaction, sessions, files, lock_seconds=self._connections.address.lock_seconds)
+        lock_seconds = self._connections.address.lock_seconds
+        try:
+            heads = trails.begin(connection, sessions, files, lock_seconds=lock_seconds)
+            self._heads.compare(heads)
+            yield heads
+            connection.execute("commit")
+        except BaseException:
+            if not connection.closed:
+                with suppress(psycopg.Error):
+                    connection.rollback()
+            raise
+
+    def _do(self, connection: Connection, heads: Mapping[str, TrailHead]) -> tuple[Turned, Chained]:
+        transaction = Statements(connection, self._place)
         if self._sent is not None and self._has_landed(transaction, self._sent):
             return Turned(), self._sent
-        for commit in commits:
+        for commit in (commit for unit in self._units for commit in unit.commits):
             refusal = trail.file_refusal(transaction, commit)
             if refusal is not None:
                 return Turned(refusal=refusal), Chained()
-        met = _record(connection, [unit for unit in self._units if not unit.is_empty])
+        self._sent = chained = trails.chain_units(self._units, heads.__getitem__)
+        if plain.is_plain(self._units, chained) and plain.send(connection, self._units[0], chained).rowcount:
+            return Turned(), chained
+        recorded = [unit for unit in self._units if not unit.is_empty]
+        met = statement.send(connection, recorded).fetchall() if recorded else []
         outside = {row[0] for row in met}
         kept = [unit for unit in self._units if unit.workflow_id not in outside]
-        heads = trails.read_heads(transaction, sessions)
-        chained = trails.chain_units(kept, lambda name: heads.get(name) or TrailHead(name))
-        self._sent = chained
+        if met:
+            # What did not get in is not told.
+            self._sent = chained = trails.chain_units(kept, heads.__getitem__)
         trails.append(transaction, chained)
         for commit in (commit for unit in kept for commit in unit.commits):
             _keep_files(transaction, commit)
@@ -159,14 +182,6 @@ class Turn:
     def _waited_long_enough(self) -> bool:
         self._deadline = self._deadline or self._connections.deadline()
         return self._deadline.is_over
-
-
-def _record(connection: Connection, units: Sequence[Unit]) -> list[Row]:
-    """Answer what the units that did not get in have met; there may be none to record at all."""
-    if not units:
-        return []
-    query, parameters = statement.build(units)
-    return connection.cursor(binary=True).execute(query, parameters, prepare=True).fetchall()
 
 
 def _keep_files(transaction: Statements, commit: Commit) -> None:
