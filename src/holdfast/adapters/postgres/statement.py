@@ -21,6 +21,7 @@ from typing import Any
 from holdfast.adapters.postgres import arrays, telling
 from holdfast.adapters.postgres.batch import Unit
 from holdfast.adapters.postgres.trails import Chained
+from holdfast.adapters.sql.cutting import cut_event, cut_record
 from holdfast.adapters.sql.database import Row
 from holdfast.adapters.sql.rows import ENTRY_NAMES, KEYFRAME_NAMES, entry_row, keyframe_row
 from holdfast.domain.record import Commit, EventRecord, Keyframe, Record
@@ -287,12 +288,12 @@ def _plain_parameters(commit: Commit) -> dict[str, Any]:
         event.seq,
         event.timestamp,
         event.hash,
-        event.data,
+        cut_event(event),
         commit.workflow_id,
         *entry[:_PHASE],
         phase if phase is None else str(phase),
         *entry[_PHASE + 1 :],
-        record.data or None,
+        cut_record(commit.workflow_id, record) or None,
     )
     return dict(zip(_PLAIN_NAMES, values, strict=True))
 
@@ -314,7 +315,7 @@ def _parts(units: Iterable[Unit]) -> Parts:
         )
         parts.asked.append((*head, *_event(events[0])) if events else head)
         parts.events += [(name, *_event(event)) for event in events[1:]]
-        parts.records += [(name, *_record(record)) for record in unit.records()]
+        parts.records += [(name, *_record(name, record)) for record in unit.records()]
         parts.keyframes += [(name, *_keyframe(keyframe)) for keyframe in unit.keyframes]
         parts.transitions += [
             (name, move.sequence, move.status, move.retry_count, move.pinned) for move in unit.transitions()
@@ -325,12 +326,12 @@ def _parts(units: Iterable[Unit]) -> Parts:
 
 
 def _event(event: EventRecord) -> Row:
-    return (event.seq, event.timestamp, event.hash, event.data)
+    return (event.seq, event.timestamp, event.hash, cut_event(event))
 
 
-def _record(record: Record) -> Row:
+def _record(workflow_id: str, record: Record) -> Row:
     # A tombstone from another store may have lost its bytes.
-    return (*entry_row(record.entry), record.data or None)
+    return (*entry_row(record.entry), cut_record(workflow_id, record) or None)
 
 
 def _keyframe(keyframe: Keyframe) -> Row:

@@ -1,0 +1,51 @@
+-- From here on the bytes of checkpoints, events and audit entries may lack what the columns beside them say: the
+-- fields that a line begins with, and the value of its hash. Rows that are there stay as they are: each tells
+-- by its bytes whether it is whole. A program that does not know of this must not read them.
+
+-- Rebuilds a state: the newest readable keyframe, then the operations of every record after it.
+create or replace function checkpoint_state(of_workflow text, at_sequence bigint) returns jsonb
+language plpgsql stable set search_path from current
+as $$
+declare
+    start bigint;
+    whole bytea;
+    sequence bigint;
+    stored bytea;
+    line jsonb;
+    operation jsonb;
+    state jsonb;
+    expected bigint;
+begin
+    select k.sequence, k.data into start, whole from keyframes k
+    where k.workflow_id = of_workflow and k.sequence <= at_sequence and k.suffix = 'json'
+    order by k.sequence desc limit 1;
+    if start is null then
+        return null;
+    end if;
+    state := convert_from(whole, 'UTF8')::jsonb -> 'state';
+    expected := start;
+    for sequence, stored in
+        select c.sequence, c.data from checkpoints c
+        where c.workflow_id = of_workflow and c.sequence > start and c.sequence <= at_sequence
+        order by c.sequence
+    loop
+        expected := expected + 1;
+        -- What follows the line is a payload that is not plain JSON.
+        line := convert_from(stored, 'UTF8')::jsonb;
+        if line -> 'ops' is null or sequence <> expected then
+            return null;
+        end if;
+        for operation in select jsonb_array_elements(line -> 'ops') loop
+            state := checkpoint_changed(state, operation);
+        end loop;
+    end loop;
+    if expected <> at_sequence then
+        return null;
+    end if;
+    return checkpoint_lowered(state);
+exception
+    -- Bytes that are no JSON, and JSON that jsonb cannot hold.
+    when data_exception or program_limit_exceeded then
+        return null;
+end
+$$;

@@ -1,0 +1,3 @@
+-- From here on the bytes of checkpoints, events and audit entries may lack what the columns beside them say: the
+-- fields that a line begins with, and the value of its hash. Rows that are there stay as they are: each tells
+-- by its bytes whether it is whole. A program that does not know of this must not read them.
