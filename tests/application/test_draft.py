@@ -77,7 +77,6 @@ def test_the_fields_stand_in_the_order_of_the_format() -> None:
             "id",
             "wf",
             "ts",
-            "type",
             "stage",
             "agent",
             "agent_version",

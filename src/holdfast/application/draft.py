@@ -19,6 +19,7 @@ from holdfast.domain.checkpoint import (
     SCHEMA_VERSION,
     STATUS_EVENT,
     CheckpointStatus,
+    usual_type,
 )
 from holdfast.domain.delta import Operation
 from holdfast.domain.errors import CheckpointConflictError
@@ -139,7 +140,7 @@ class Drafting:
             "id": self._uuid,
             "wf": asked.workflow_id,
             "ts": self._timestamp,
-            "type": asked.type.value,
+            "type": _unless(usual_type(asked.agent_id).value, asked.type.value),
             "stage": asked.stage_id,
             "agent": asked.agent_id,
             "agent_version": asked.agent_version,

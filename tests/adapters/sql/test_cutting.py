@@ -12,6 +12,7 @@ import pytest
 from holdfast.adapters.sql import cutting
 from holdfast.application.records import Body, build
 from holdfast.domain.audit_entry import AuditEntry, AuditRecord, TrailHead
+from holdfast.domain.checkpoint import usual_type
 from holdfast.domain.ids import GENESIS
 from holdfast.domain.record import Entry, EventRecord, Record
 from holdfast.domain.trail import encode_entry
@@ -20,15 +21,22 @@ FIELDS: dict[str, Any] = {"stage": "research", "agent": "worker-1", "session": "
 ODD = ('a"b', "a\\b", "größe", "a\nb", "\U0001f600")
 
 
-def make(workflow_id: str = "W", payload: bytes = b"", **about: Any) -> Record:
-    """Write a record as a checkpoint does; `about` may have fields that are no columns."""
+def make(
+    workflow_id: str = "W",
+    payload: bytes = b"",
+    kind: str = "stage_complete",
+    *,
+    is_old: bool = False,
+    **about: Any,
+) -> Record:
+    """Write a record as a checkpoint does, or did; `about` may have fields that are no columns."""
     columns = {name: about[name] for name in FIELDS if name in about}
     fields = {
         "seq": 7,
         "id": "550e8400-e29b-41d4-a716-446655440000",
         "wf": workflow_id,
         "ts": "2026-01-11T14:30:00.000000Z",
-        "type": "agent_complete",
+        "type": kind if is_old or kind != usual_type(about.get("agent")) else None,
         "stage": about.get("stage"),
         "agent": about.get("agent"),
         "agent_version": about.get("agent_version"),
@@ -44,7 +52,7 @@ def make(workflow_id: str = "W", payload: bytes = b"", **about: Any) -> Record:
         7,
         fields["id"],
         fields["ts"],
-        fields["type"],
+        kind,
         checksum,
         6,
         1,
@@ -75,6 +83,9 @@ def whole(workflow_id: str, record: Record, stored: bytes) -> bytes:
         {**FIELDS, "parent": "sha256:1"},
         {**FIELDS, "events": 3},
         {"payload": b"\x00bytes\n\xff\n"},
+        {"kind": "workflow_start"},
+        {**FIELDS, "kind": "agent_complete"},
+        {**FIELDS, "kind": "agent_complete", "is_old": True},
         *({"session": odd} for odd in ODD),
         *({"stage": odd} for odd in ODD),
     ],

@@ -11,6 +11,7 @@ from typing import Any
 from holdfast.adapters.filesystem import layout
 from holdfast.adapters.filesystem.manifest import Manifest
 from holdfast.adapters.filesystem.overlay import Files
+from holdfast.domain.checkpoint import usual_type
 from holdfast.domain.record import Entry, KeyframeEntry
 
 STATUS_EVENT = "CHECKPOINT_STATUS"
@@ -78,7 +79,7 @@ def entry_of(header: dict[str, Any], group: int, length: int) -> Entry:
         sequence=header["seq"],
         uuid=header["id"],
         timestamp=header["ts"],
-        type=header["type"],
+        type=header.get("type") or usual_type(header.get("agent")).value,
         checksum=header["checksum"],
         parent=header["seq"] - 1,
         group=group,

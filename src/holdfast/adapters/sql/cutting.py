@@ -16,6 +16,7 @@ from typing import Any
 
 from holdfast.adapters.sql.database import Row
 from holdfast.domain.audit_entry import AuditRecord
+from holdfast.domain.checkpoint import usual_type
 from holdfast.domain.record import Entry, EventRecord, Record
 
 _CHECKSUM = b',"checksum":"'
@@ -98,7 +99,9 @@ def _values_of(entry: Entry) -> Sequence[Any]:
 def _record_head(workflow_id: str, values: Sequence[Any]) -> Iterator[bytes]:
     """Write the fields that a record begins with as they look where nothing is escaped."""
     sequence, uuid, timestamp, kind, stage, agent, session, phase, size, event_seq = values
-    yield _bytes(f'{{"seq":{sequence},"id":"{uuid}","wf":"{workflow_id}","ts":"{timestamp}","type":"{kind}",')
+    yield _bytes(f'{{"seq":{sequence},"id":"{uuid}","wf":"{workflow_id}","ts":"{timestamp}",')
+    if kind != usual_type(agent):
+        yield _bytes(f'"type":"{kind}",')
     if stage is not None:
         yield _bytes(f'"stage":"{stage}",')
     if agent is not None:

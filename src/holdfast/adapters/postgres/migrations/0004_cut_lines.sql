@@ -2,6 +2,52 @@
 -- fields that a line begins with, and the value of its hash. Rows that are there stay as they are: each tells
 -- by its bytes whether it is whole. A program that does not know of this must not read them.
 
+-- Applies one operation (format, section 4) to a state.
+create or replace function checkpoint_changed(state jsonb, operation jsonb) returns jsonb
+language plpgsql stable set search_path from current
+as $$
+declare
+    path text[] := array(select jsonb_array_elements_text(operation -> 'path'));
+    items jsonb;
+    at bigint;
+    beyond bigint;
+begin
+    case operation ->> 'op'
+        when 'set' then
+            if cardinality(path) = 0 then
+                return operation -> 'value';
+            end if;
+            return jsonb_set(state, path, operation -> 'value');
+        when 'delete' then
+            return state #- path;
+        when 'append' then
+            return jsonb_set(state, path, to_jsonb(
+                checkpoint_text(state #> path) || checkpoint_text(operation -> 'text')
+            ));
+        when 'splice' then
+            items := state #> path;
+            at := (operation -> 'at')::bigint;
+            -- That none is removed goes without saying.
+            beyond := at + coalesce((operation -> 'remove')::bigint, 0);
+            if at = jsonb_array_length(items) then
+                return jsonb_set(state, path, items || (operation -> 'insert'));
+            end if;
+            return jsonb_set(state, path, (
+                select coalesce(jsonb_agg(item order by place), '[]') from (
+                    select item, array[0, place] from jsonb_array_elements(items)
+                        with ordinality as kept(item, place) where place <= at
+                    union all
+                    select item, array[1, place] from jsonb_array_elements(operation -> 'insert')
+                        with ordinality as new(item, place)
+                    union all
+                    select item, array[2, place] from jsonb_array_elements(items)
+                        with ordinality as kept(item, place) where place > beyond
+                ) as all_items(item, place)
+            ));
+    end case;
+end
+$$;
+
 -- Rebuilds a state: the newest readable keyframe, then the operations of every record after it.
 create or replace function checkpoint_state(of_workflow text, at_sequence bigint) returns jsonb
 language plpgsql stable set search_path from current
