@@ -12,7 +12,9 @@ import pytest
 from holdfast.adapters.sql import cutting
 from holdfast.application.records import Body, build
 from holdfast.domain.audit_entry import AuditEntry, AuditRecord, TrailHead
+from holdfast.domain.audit_type import Outcome
 from holdfast.domain.checkpoint import usual_type
+from holdfast.domain.event import Event, encode_event
 from holdfast.domain.ids import GENESIS
 from holdfast.domain.record import Entry, EventRecord, Record
 from holdfast.domain.trail import encode_entry
@@ -139,11 +141,23 @@ def event(data: bytes | None = None) -> EventRecord:
     return EventRecord(4, "T", digest, line if data is None else data)
 
 
+@pytest.mark.parametrize("workflow_id", ["W", *ODD])
+@pytest.mark.parametrize(
+    "given", [{}, {"agent": "a", "cp_seq": 2}, {"data": {"wf": "W", "hash": "h", "seq": 1}}]
+)
+@pytest.mark.parametrize("kind", ["NOTED", 'x"y', ""])
+def test_any_event_comes_back_as_it_was(workflow_id: str, kind: str, given: dict[str, Any]) -> None:
+    at = datetime(2026, 1, 11, 12, tzinfo=UTC)
+    one = encode_event(Event(3, at, kind, workflow_id, **given), GENESIS)
+    stored = cutting.cut_event(workflow_id, one)
+    assert cutting.whole_event(workflow_id, (one.seq, one.timestamp, one.hash, stored), stored) == one.data
+
+
 def test_an_event_comes_back_as_it_was() -> None:
     one = event()
-    stored = cutting.cut_event(one)
-    assert stored == b'{"type":"X","wf":"W","data":{"hash":"b"},"hash":""}\n'
-    assert cutting.whole_event((one.seq, one.timestamp, one.hash, stored), stored) == one.data
+    stored = cutting.cut_event("W", one)
+    assert stored == b'{"type":"X","data":{"hash":"b"}}'
+    assert cutting.whole_event("W", (one.seq, one.timestamp, one.hash, stored), stored) == one.data
 
 
 @pytest.mark.parametrize(
@@ -151,10 +165,10 @@ def test_an_event_comes_back_as_it_was() -> None:
 )
 def test_other_events_are_stored_whole(data: bytes) -> None:
     one = event(data)
-    assert cutting.cut_event(one) == data
-    assert cutting.whole_event((one.seq, one.timestamp, one.hash, data), data) == data
+    assert cutting.cut_event("W", one) == data
+    assert cutting.whole_event("W", (one.seq, one.timestamp, one.hash, data), data) == data
     # One of before, beside columns that say the same.
-    assert cutting.whole_event((4, "T", event().hash, event().data), event().data) == event().data
+    assert cutting.whole_event("W", (4, "T", event().hash, event().data), event().data) == event().data
 
 
 def entry_of(session_id: str, workflow_id: str | None, *, is_first: bool) -> AuditEntry:
@@ -168,12 +182,22 @@ def line_row(record: AuditRecord, stored: bytes) -> tuple[Any, ...]:
     return (head.session_id, head.seq, head.timestamp, record.type, record.workflow_id, head.hash, stored)
 
 
+WORDS = ({}, {"n": 1}, {"outcome": "success", "hash": "x", "prev_hash": "y", "correlation": "z"})
+
+
 @pytest.mark.parametrize("workflow_id", [None, "W", *ODD])
 @pytest.mark.parametrize("session_id", ["s-1", *ODD])
-def test_an_entry_comes_back_as_it_was(session_id: str, workflow_id: str | None) -> None:
+@pytest.mark.parametrize("outcome", Outcome)
+@pytest.mark.parametrize(
+    "given", [{}, {"actor": "ann"}, {"correlation_id": "c"}, {"agent": '"outcome":"success",'}]
+)
+def test_an_entry_comes_back_as_it_was(
+    session_id: str, workflow_id: str | None, outcome: Outcome, given: dict[str, Any]
+) -> None:
     head = TrailHead(session_id)
-    for _ in range(2):
-        record = encode_entry(entry_of(session_id, workflow_id, is_first=not head.seq), head)
+    for facts in WORDS:
+        entry = entry_of(session_id, workflow_id, is_first=not head.seq)
+        record = encode_entry(replace(entry, outcome=outcome, facts=facts, **given), head)
         stored = cutting.cut_line(record)
         assert cutting.whole_line(line_row(record, stored), stored) == record.data
         head = record.head
@@ -182,7 +206,7 @@ def test_an_entry_comes_back_as_it_was(session_id: str, workflow_id: str | None)
 def test_of_an_entry_only_what_no_column_says_is_stored() -> None:
     record = encode_entry(entry_of("s-1", "W", is_first=True), TrailHead("s-1"))
     stored = cutting.cut_line(record)
-    assert stored == b'{"outcome":"success","prev_hash":"GENESIS","hash":"","data":{"n":1}}\n'
+    assert stored == b'{"prev_hash":"GENESIS","data":{"n":1}}\n'
     # One of before is told by its beginning.
     assert cutting.whole_line(line_row(record, record.data), record.data) == record.data
 

@@ -27,7 +27,7 @@ def test_bytes_given_back_are_those_that_went(store: SqliteStore) -> None:
     first = history.commit(keyframe=b"keyframe", blobs={blob_name(blob): blob})
     second = history.commit(group=2)
     assert first.record is not None and second.record is not None
-    lines = len(cut_record("W", first.record)) + len(cut_event(first.events[0]))
+    lines = len(cut_record("W", first.record)) + len(cut_event("W", first.events[0]))
     gone = lines + len(b"keyframe") + len(blob)
     removal = Removal((1,), (1,), events_through=1, blobs=(blob_name(blob),))
     assert store.remove("W", removal) == gone

@@ -288,7 +288,7 @@ def _plain_parameters(commit: Commit) -> dict[str, Any]:
         event.seq,
         event.timestamp,
         event.hash,
-        cut_event(event),
+        cut_event(commit.workflow_id, event),
         commit.workflow_id,
         *entry[:_PHASE],
         phase if phase is None else str(phase),
@@ -313,8 +313,8 @@ def _parts(units: Iterable[Unit]) -> Parts:
             expected.event_hash,
             unit.token,
         )
-        parts.asked.append((*head, *_event(events[0])) if events else head)
-        parts.events += [(name, *_event(event)) for event in events[1:]]
+        parts.asked.append((*head, *_event(name, events[0])) if events else head)
+        parts.events += [(name, *_event(name, event)) for event in events[1:]]
         parts.records += [(name, *_record(name, record)) for record in unit.records()]
         parts.keyframes += [(name, *_keyframe(keyframe)) for keyframe in unit.keyframes]
         parts.transitions += [
@@ -325,8 +325,8 @@ def _parts(units: Iterable[Unit]) -> Parts:
     return parts
 
 
-def _event(event: EventRecord) -> Row:
-    return (event.seq, event.timestamp, event.hash, cut_event(event))
+def _event(workflow_id: str, event: EventRecord) -> Row:
+    return (event.seq, event.timestamp, event.hash, cut_event(workflow_id, event))
 
 
 def _record(workflow_id: str, record: Record) -> Row:

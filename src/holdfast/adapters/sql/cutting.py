@@ -5,13 +5,13 @@ one. Both are cut out before the bytes are stored, and put back from the columns
 longest part of a row is there once. What is put back is proven by the hash, as all that is read. A line that
 does not begin as its columns say is stored whole, and so are those that were stored before this was done.
 
-What is left is an object of JSON like the whole, its hash empty.
+What is left of a record is an object of JSON like the whole, its checksum empty. Of an event and of an entry
+the hash is gone with its name, and so are the workflow's name and an outcome that is the usual one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Sequence
 from typing import Any
 
 from holdfast.adapters.sql.database import Row
@@ -21,6 +21,12 @@ from holdfast.domain.record import Entry, EventRecord, Record
 
 _CHECKSUM = b',"checksum":"'
 _HASH = b',"hash":"'
+_TYPE = b'"type":"'
+#: Nowhere inside a text: there a quote has a backslash before it.
+_LINK = b'"prev_hash":"'
+_CORRELATION = b'"correlation":"'
+_OUTCOME = b'"outcome":"'
+_SUCCESS = b'"outcome":"success",'
 _END = b'"}\n'
 
 #: Columns of a checkpoint that its record is put together from, in the order of `whole_record`.
@@ -55,11 +61,7 @@ def cut_record(workflow_id: str, record: Record) -> bytes:
     hash_at = end - len(tail)
     if data[hash_at:end] != tail or not data.endswith(_CHECKSUM, 0, max(hash_at, 0)):
         return data
-    start = 0
-    for piece in _record_head(workflow_id, _values_of(record.entry)):
-        if not data.startswith(piece, start):
-            break
-        start += len(piece)
+    start = _matched(data, _record_head(workflow_id, _values_of(record.entry)))
     return b"".join((b"{", data[start:hash_at], data[end - len(_END) :])) if start else data
 
 
@@ -74,10 +76,12 @@ def whole_record(workflow_id: str, row: Row, data: bytes) -> bytes:
         return data
     end = data.find(b"\n") + 1 - len(_END)
     hashed = str(checksum).encode("utf-8", "surrogatepass")
-    pieces = list(_record_head(workflow_id, values))
-    for count, size in enumerate(accumulate(map(len, pieces)), start=1):
-        if size + len(hashed) - 1 == missing:
-            return b"".join((*pieces[:count], data[1:end], hashed, data[end:]))
+    pieces = _record_head(workflow_id, values)
+    while pieces:
+        head = _bytes("".join(pieces))
+        if len(head) + len(hashed) - 1 == missing:
+            return b"".join((head, data[1:end], hashed, data[end:]))
+        pieces.pop()
     return data
 
 
@@ -96,44 +100,58 @@ def _values_of(entry: Entry) -> Sequence[Any]:
     )
 
 
-def _record_head(workflow_id: str, values: Sequence[Any]) -> Iterator[bytes]:
+def _matched(data: bytes, pieces: list[str]) -> int:
+    """Count the bytes of a record that are the first pieces of its head, as many of them as are."""
+    while pieces:
+        head = _bytes("".join(pieces))
+        if data.startswith(head):
+            return len(head)
+        pieces.pop()
+    return 0
+
+
+def _record_head(workflow_id: str, values: Sequence[Any]) -> list[str]:
     """Write the fields that a record begins with as they look where nothing is escaped."""
     sequence, uuid, timestamp, kind, stage, agent, session, phase, size, event_seq = values
-    yield _bytes(f'{{"seq":{sequence},"id":"{uuid}","wf":"{workflow_id}","ts":"{timestamp}",')
+    pieces = [f'{{"seq":{sequence},"id":"{uuid}","wf":"{workflow_id}","ts":"{timestamp}",']
     if kind != usual_type(agent):
-        yield _bytes(f'"type":"{kind}",')
+        pieces.append(f'"type":"{kind}",')
     if stage is not None:
-        yield _bytes(f'"stage":"{stage}",')
+        pieces.append(f'"stage":"{stage}",')
     if agent is not None:
-        yield _bytes(f'"agent":"{agent}",')
+        pieces.append(f'"agent":"{agent}",')
     if session is not None:
-        yield _bytes(f'"session":"{session}",')
-    yield _bytes(f'"size":{size},' if phase is None else f'"phase":{phase},"size":{size},')
-    yield _bytes(f'"event_seq":{event_seq},')
+        pieces.append(f'"session":"{session}",')
+    pieces.append(f'"size":{size},' if phase is None else f'"phase":{phase},"size":{size},')
+    pieces.append(f'"event_seq":{event_seq},')
+    return pieces
 
 
 # -- events -------------------------------------------------------------------------------------------
 
 
-def cut_event(event: EventRecord) -> bytes:
+def cut_event(workflow_id: str, event: EventRecord) -> bytes:
     """Give what is stored of an event beside its columns."""
-    head, tail = _event_ends(event.seq, event.timestamp, event.hash)
+    head, name, tail = _event_parts(workflow_id, event.seq, event.timestamp, event.hash)
     data = event.data
-    if data.startswith(head) and data.endswith(tail):
-        return b"".join((b"{", data[len(head) : -len(tail)], _HASH, _END))
+    at = data.find(b'"', len(head) + len(_TYPE)) + 1
+    if data.startswith(head + _TYPE) and data.startswith(name, at) and data.endswith(tail):
+        return b"".join((b"{", data[len(head) : at], data[at + len(name) : -len(tail)], b"}"))
     return data
 
 
-def whole_event(row: Row, data: bytes) -> bytes:
+def whole_event(workflow_id: str, row: Row, data: bytes) -> bytes:
     """Put an event together out of the columns `EVENT_NAMES`; `data` is the last of them, as bytes."""
-    if data.startswith(b'{"seq":') or not data.endswith(_HASH + _END):
+    if not data.startswith(b"{" + _TYPE):
         return data
-    head, tail = _event_ends(*row[:-1])
-    return b"".join((head, data[1 : -len(_HASH + _END)], tail))
+    head, name, tail = _event_parts(workflow_id, *row[:-1])
+    at = data.find(b'"', 1 + len(_TYPE)) + 1
+    return b"".join((head, data[1:at], name, data[at:-1], tail))
 
 
-def _event_ends(seq: Any, timestamp: Any, digest: Any) -> tuple[bytes, bytes]:
-    return _bytes(f'{{"seq":{seq},"ts":"{timestamp}",'), _HASH + _bytes(str(digest)) + _END
+def _event_parts(workflow_id: str, seq: Any, timestamp: Any, digest: Any) -> tuple[bytes, bytes, bytes]:
+    head, name = f'{{"seq":{seq},"ts":"{timestamp}",', f',"wf":"{workflow_id}"'
+    return _bytes(head), _bytes(name), b"".join((_HASH, _bytes(str(digest)), _END))
 
 
 # -- audit entries ------------------------------------------------------------------------------------
@@ -143,11 +161,12 @@ def cut_line(record: AuditRecord) -> bytes:
     """Give what is stored of an audit entry's line beside its columns."""
     line, head = record.data, record.head
     start = _line_head(head.session_id, head.seq, head.timestamp, record.type, record.workflow_id)
-    hashed = head.hash.encode()
-    at = line.find(_HASH) + len(_HASH)
-    if line.startswith(start) and line.startswith(hashed, at):
-        return b"".join((b"{", line[len(start) : at], line[at + len(hashed) :]))
-    return line
+    own = _own_hash(head.hash)
+    at = line.find(_HASH)
+    if not (line.startswith(start) and line.startswith(own, at)):
+        return line
+    who, link = line[len(start) : at], line[at + len(own) :]
+    return b"".join((b"{", who.replace(_SUCCESS, b"", 1), link))
 
 
 def whole_line(row: Row, line: bytes) -> bytes:
@@ -155,8 +174,19 @@ def whole_line(row: Row, line: bytes) -> bytes:
     if line.startswith(b'{"id":'):
         return line
     *columns, digest, _ = row
-    at = line.find(_HASH) + len(_HASH)
-    return b"".join((_line_head(*columns), line[1:at], _bytes(str(digest)), line[at:]))
+    at = line.find(_LINK)
+    end = line.find(b'"', at + len(_LINK)) + 1
+    who = line[1:at]
+    if _OUTCOME not in who:
+        # Before what comes after it, if that is there.
+        place = who.find(_CORRELATION)
+        place = len(who) if place < 0 else place
+        who = b"".join((who[:place], _SUCCESS, who[place:]))
+    return b"".join((_line_head(*columns), who, line[at:end], _own_hash(digest), line[end:]))
+
+
+def _own_hash(digest: Any) -> bytes:
+    return b"".join((_HASH, _bytes(str(digest)), b'"'))
 
 
 def _line_head(session_id: Any, seq: Any, timestamp: Any, kind: Any, workflow_id: Any) -> bytes:

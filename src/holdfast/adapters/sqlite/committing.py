@@ -64,7 +64,10 @@ def _write(connection: Connection, commit: Commit) -> None:
     for sha256, data in commit.blobs.items():
         execute(_BLOB, (sha256, data))
     for event in commit.events:
-        execute(_EVENT, (workflow_id, event.seq, event.timestamp, event.hash, cutting.cut_event(event)))
+        execute(
+            _EVENT,
+            (workflow_id, event.seq, event.timestamp, event.hash, cutting.cut_event(workflow_id, event)),
+        )
     if commit.record is not None:
         _write_record(connection, workflow_id, commit.record)
     if commit.keyframe is not None:
