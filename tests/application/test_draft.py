@@ -47,7 +47,7 @@ def test_the_first_checkpoint_is_whole() -> None:
     fields = line(draft)
     assert draft.commit.keyframe is not None
     assert fields["full"] == f"sha256:{draft.commit.keyframe.entry.sha256}"
-    assert (fields["seq"], fields["parent"], fields["base"]) == (1, GENESIS, 0)
+    assert (fields["seq"], fields["parent"]) == (1, GENESIS)
     assert "checksum" not in json.loads(draft.commit.keyframe.data)["header"]["checkpoint_id"]
     assert (draft.base.group, draft.base.weight) == (1, 0)
 
@@ -77,19 +77,16 @@ def test_the_fields_stand_in_the_order_of_the_format() -> None:
             "id",
             "wf",
             "ts",
-            "type",
             "stage",
             "agent",
             "agent_version",
             "session",
-            "parent",
             "parent_id",
         ),
-        *("base", "schema", "phase", "size", "events", "event_seq", "handler", "max_retries", "deps"),
+        *("phase", "size", "events", "event_seq", "handler", "max_retries", "deps"),
         *("agent_state", "ops", "checksum"),
     ]
     assert fields["ops"] == [{"op": "set", "path": ["a"], "value": 2}]
-    assert (fields["parent"], fields["base"]) == (base.head.checksum, 1)
     assert (fields["events"], fields["event_seq"], fields["max_retries"]) == (2, 3, 5)
 
 

@@ -89,7 +89,8 @@ def test_a_hold_that_ends_leaves_nothing_waiting_for_retention(monkeypatch: pyte
         save(engine, {"n": step, "text": "x" * (step % 7) * 3_000})
     assert len(list(living(engine.kit.store, "W"))) == 60
     engine.holds.release(held.id, reason="it ended")
-    for step in range(10):
+    # Enough of them for the next keyframe, after which retention looks again.
+    for step in range(24):
         save(engine, {"n": step, "text": "y" * (step % 7) * 3_000})
     assert len(list(living(engine.kit.store, "W"))) < 20
 

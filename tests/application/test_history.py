@@ -88,7 +88,7 @@ def test_large_records_are_read_in_smaller_pieces(monkeypatch: pytest.MonkeyPatc
 def damage(what: str, store: Store) -> None:
     workflow = innards(store, "A")
     if what == "letter":
-        workflow.records[120] = workflow.records[120].replace(b'"type":"', b'"type":"x')
+        workflow.records[120] = workflow.records[120].replace(b'"ts":"2', b'"ts":"3')
     elif what == "listed checksum":
         workflow.entries[120] = replace(workflow.entries[120], checksum="sha256:" + "0" * 64)
     elif what == "another record":

@@ -10,8 +10,8 @@ import pytest
 from holdfast.adapters.formats import Formats
 from holdfast.adapters.memory import MemoryStore
 from holdfast.application.keyframes import ReadKeyframe
-from holdfast.application.records import build, change_body, open_record
-from holdfast.application.restore import Restorer, parent_of
+from holdfast.application.records import Body, Opened, build, change_body, open_record
+from holdfast.application.restore import Restorer, open_alone
 from holdfast.domain import delta
 from holdfast.domain.errors import (
     CheckpointCorruptError,
@@ -123,12 +123,37 @@ def test_what_never_was_is_not_found() -> None:
     assert store.head("V") == Head()
 
 
-def test_a_record_names_its_parent_or_is_refused() -> None:
-    assert parent_of(b'{"parent":"sha256:1"}\n', "W@1") == "sha256:1"
-    with pytest.raises(CheckpointCorruptError):
-        parent_of(b'{"parent":1}\n', "W@1")
-    with pytest.raises(CheckpointCorruptError):
-        parent_of(b"{}\n", "W@1")
+@pytest.mark.parametrize("gone", ["nothing", "record", "listing", "both"])
+def test_a_record_is_opened_on_top_of_what_others_say_of_the_one_before(gone: str) -> None:
+    store = filled(3)
+    last = next(iter(store.records("W", 3, 3)))
+    second = next(entry for entry in store.entries("W") if entry.sequence == 2)
+    assert b'"parent"' not in last
+    if gone in ("record", "both"):
+        store.alter("records", lambda records: [line.replace(b'"sha256:', b'"SHA256:') for line in records])
+    if gone in ("listing", "both"):
+        store.alter("entries", lambda entries: [entry for entry in entries if entry.sequence != 2])
+    if gone == "both":
+        with pytest.raises(CheckpointCorruptError):
+            open_alone(store, last, "W", 3)
+        return
+    opened, parent = open_alone(store, last, "W", 3)
+    assert (opened.line, parent) == (last, second.checksum)
+
+
+def test_a_record_whose_parent_nothing_tells_is_refused() -> None:
+    store = filled(1)
+    for line in (b'{"parent":1}\n', b"{}\n", b""):
+        with pytest.raises(CheckpointCorruptError):
+            open_alone(store, line, "V", 7)
+
+
+def test_a_record_of_before_names_its_parent() -> None:
+    store = filled(2)
+    data, checksum = build({"seq": 7, "parent": "sha256:1"}, Body(b""), "sha256:1")
+    assert open_alone(store, data, "V", 7) == (Opened(data, b"", checksum), "sha256:1")
+    with pytest.raises(ChecksumMismatchError):
+        open_alone(store, data.replace(b"sha256:1", b"sha256:2"), "V", 7)
 
 
 def test_where_the_last_record_is_damaged_no_other_keyframe_is_tried_in_vain() -> None:

@@ -138,7 +138,7 @@ def damage_record(store: Path, sequence: int) -> Path:
         lines = path.read_bytes().splitlines(keepends=True)
         for number, line in enumerate(lines):
             if line.startswith(b'{"seq":%d,' % sequence):
-                lines[number] = line.replace(b'"type":"a', b'"type":"b').replace(b'"type":"s', b'"type":"t')
+                lines[number] = line.replace(b'"ts":"2', b'"ts":"3')
                 path.write_bytes(b"".join(lines))
                 return path
     raise AssertionError(f"no record {sequence}")

@@ -22,7 +22,7 @@ from holdfast.domain.trail import read_fields
 from tests.campaign import Part
 from tests.crash.evidence import keep
 from tests.crash.ledger import Seen, is_sealed, see_all, sha256
-from tests.crash.simulated_disk import SimulatedDisk
+from tests.crash.simulated_disk import Endless, SimulatedDisk
 from tests.crash.simulated_machine import Folder, Inode, Machine
 from tests.crash.trail_ledger import Told, see_trails
 from tests.crash.workload import Workload, open_on
@@ -198,7 +198,7 @@ def problems(machine: Machine, truth: tuple[dict[str, Seen], Told], *, read_only
                 if not read_only:
                     goes_on(machine, store, look)
         look.told += [str(w.message) for w in warned if issubclass(w.category, StoreDamageWarning)]
-    except Exception as error:
+    except (Exception, Endless) as error:
         return [f"{error!r} escaped"]
     if look.wrong:
         return look.wrong
@@ -312,7 +312,8 @@ def test_it_goes_red_without_the_digest_of_frames(monkeypatch: pytest.MonkeyPatc
     machine = small_store(settled=False)
     cases = [c for c in flips(machine) if "ring" in c[0]]
     monkeypatch.setattr(ring, "decode_frame", decode_unchecked)
-    assert any(harms(machine, random.Random(1).sample(cases, 1000), Counter()))
+    # A sample that soon meets a harm: a file that seems to be endless would be read for minutes.
+    assert any(harms(machine, random.Random(2).sample(cases, 1000), Counter()))
 
 
 def test_it_goes_red_without_the_sums_of_manifest_lines(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeVar
 
 from holdfast.application.base import Base
 from holdfast.application.commands import CreateCheckpoint, Migrated
@@ -18,6 +19,7 @@ from holdfast.domain.checkpoint import (
     SCHEMA_VERSION,
     STATUS_EVENT,
     CheckpointStatus,
+    usual_type,
 )
 from holdfast.domain.delta import Operation
 from holdfast.domain.errors import CheckpointConflictError
@@ -29,6 +31,8 @@ from holdfast.domain.record import Commit, Entry, EventRecord, Keyframe, Record,
 from holdfast.domain.value import value
 
 CREATED_EVENT = "CHECKPOINT_CREATED"
+
+_Given = TypeVar("_Given", int, str)
 
 
 @value
@@ -136,16 +140,16 @@ class Drafting:
             "id": self._uuid,
             "wf": asked.workflow_id,
             "ts": self._timestamp,
-            "type": asked.type.value,
+            "type": _unless(usual_type(asked.agent_id).value, asked.type.value),
             "stage": asked.stage_id,
             "agent": asked.agent_id,
             "agent_version": asked.agent_version,
             "session": self._asked.session_id,
-            "parent": base.head.checksum,
+            "parent": self._named_parent(),
             "forked_from": self._asked.forked_from,
             "parent_id": asked.parent_uuid,
-            "base": base_sequence,
-            "schema": self._subject.schema,
+            "base": _unless(self._sequence - 1, base_sequence),
+            "schema": _unless(SCHEMA_VERSION, self._subject.schema),
             "phase": self._asked.phase,
             "size": self._size,
             "events": _unless(1, self._event.seq - base.checkpoint_event_seq),
@@ -158,6 +162,14 @@ class Drafting:
             "agent_state": None if agent_state is None else unpack(agent_state),
         }
         return build(fields, body, base.head.checksum, self._sealer)
+
+    def _named_parent(self) -> str | None:
+        """Answer what the record says of its parent: nothing, where the record before has that checksum.
+
+        A sealed record says it always: what it was sealed on top of is part of the seal.
+        """
+        is_told = self._sequence > 1 and self._sealer is None
+        return None if is_told else self._base.head.checksum
 
     def _entry(self, data: bytes, checksum: str, group: int, blobs: tuple[str, ...]) -> Entry:
         return Entry(
@@ -263,6 +275,6 @@ class Drafting:
         return Draft(checkpoint_id, commit, base, due)
 
 
-def _unless(usual: int, number: int) -> int | None:
+def _unless(usual: _Given, given: _Given) -> _Given | None:
     """Leave out what a reader takes for granted."""
-    return None if number == usual else number
+    return None if given == usual else given

@@ -48,7 +48,7 @@ from holdfast.application.validate import ValidationResult, validate
 from holdfast.application.watched_writer import WatchedWriter
 from holdfast.application.writer import Writer
 from holdfast.domain.audit_type import AuditType, Outcome
-from holdfast.domain.checkpoint import CheckpointType, Scope
+from holdfast.domain.checkpoint import CheckpointType, usual_type
 from holdfast.domain.errors import (
     CheckpointError,
     CheckpointNotFoundError,
@@ -175,11 +175,10 @@ class Engine:
         whole = as_state(workflow_id, state)
         given["session_id"] = given.get("session_id") or whole.session_id or None
         asked_type = given.pop("type", None)
-        scope = Scope.of(given.get("stage_id"), given.get("agent_id"))
         return CreateCheckpoint(
             workflow_id,
             whole.to_fields(),
-            _type(asked_type, scope),
+            _type(asked_type, given.get("agent_id")),
             phase=whole.phase,
             parent_uuid=given.pop("parent_checkpoint_id", None),
             dependent_uuids=tuple(given.pop("dependent_checkpoint_ids", ())),
@@ -354,9 +353,9 @@ def _paths(append_only: Iterable[str], state: State) -> frozenset[str]:
     return frozenset(f"context.{path}" for path in append_only)
 
 
-def _type(given: CheckpointType | str | None, scope: Scope) -> CheckpointType:
+def _type(given: CheckpointType | str | None, agent_id: str | None) -> CheckpointType:
     if given is None:
-        return CheckpointType.AGENT_COMPLETE if scope is Scope.AGENT else CheckpointType.STAGE_COMPLETE
+        return usual_type(agent_id)
     try:
         return CheckpointType(given)
     except ValueError:

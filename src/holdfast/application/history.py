@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from holdfast.application.records import open_record
-from holdfast.application.restore import parent_of
+from holdfast.application.restore import open_alone
 from holdfast.domain import plainjson
 from holdfast.domain.errors import (
     CheckpointConflictError,
@@ -135,7 +135,7 @@ def read_records(store: Store, history: History, after: int = 0) -> Iterator[Rec
             data = b""
             if entry.group:
                 data = next(stored)
-                _verify(history.workflow_id, before, entry, data)
+                _verify(store, history.workflow_id, before, entry, data)
             yield Record(entry, data)
             before = entry
 
@@ -167,15 +167,16 @@ def _read(store: Store, history: History, entries: Sequence[Entry]) -> list[byte
     return found
 
 
-def _verify(workflow_id: str, before: Entry | None, entry: Entry, data: bytes) -> None:
+def _verify(store: Store, workflow_id: str, before: Entry | None, entry: Entry, data: bytes) -> None:
     """Check that a record is the one listed, of this workflow, on top of the checkpoint before."""
     place = f"{workflow_id}@{entry.sequence}"
-    if before is not None and before.sequence == entry.parent:
-        parent = before.checksum
+    if not entry.parent:
+        opened = open_record(data, GENESIS, workflow_id, entry.sequence)
+    elif before is not None and before.sequence == entry.parent:
+        opened = open_record(data, before.checksum, workflow_id, entry.sequence)
     else:
-        # A history that begins in the middle: the record's own claim, which its checksum covers.
-        parent = parent_of(data, place) if entry.parent else GENESIS
-    opened = open_record(data, parent, workflow_id, entry.sequence)
+        # A history that begins in the middle.
+        opened, _ = open_alone(store, data, workflow_id, entry.sequence)
     name = plainjson.dumps({"seq": entry.sequence, "id": entry.uuid, "wf": workflow_id})
     if opened.checksum != entry.checksum or not data.startswith(name[:-1]):
         raise ChecksumMismatchError("the record is not the one that is listed", place=place, hint=_DOCTOR)

@@ -12,7 +12,7 @@ from holdfast.application.housekeeping import KeyframeJob
 from holdfast.application.keyframes import Caption
 from holdfast.application.kit import Kit
 from holdfast.application.records import read_fields, unsealed
-from holdfast.application.restore import Restorer, read_chain
+from holdfast.application.restore import Restorer, open_alone
 from holdfast.application.secrecy.sealing import Vault
 from holdfast.application.snapshot import Snapshot, from_plain
 from holdfast.domain.checkpoint import SCHEMA_VERSION, CheckpointMeta
@@ -122,15 +122,21 @@ def _packed(plain: Any, packer: Packer) -> bytes | None:
     return None if plain is None else packer.pack(Plain(plain))
 
 
-def record_fields(store: Store, workflow_id: str, entry: Entry, vault: Vault | None = None) -> dict[str, Any]:
-    """Read the fields of one record, verified against its entry; without a vault those in the clear."""
-    [opened] = read_chain(store, workflow_id, entry.sequence, entry.sequence)
+def record_fields(
+    store: Store, workflow_id: str, entry: Entry, vault: Vault | None = None, listed_parent: str = ""
+) -> dict[str, Any]:
+    """Read the fields of one record, verified against its entry; without a vault those in the clear.
+
+    Its parent's checksum and the version of its state are among them also where its line leaves them out.
+    """
+    [data] = store.records(workflow_id, entry.sequence, entry.sequence)
+    opened, parent = open_alone(store, data, workflow_id, entry.sequence, listed_parent)
     if opened.checksum != entry.checksum:
         raise ChecksumMismatchError(
             "the record is not the one that was committed", place=f"{workflow_id}@{entry.sequence}"
         )
     chain = [opened] if vault is None else unsealed([opened], vault, workflow_id, entry.sequence)
-    return read_fields(chain)[0]
+    return {"parent": parent, "schema": SCHEMA_VERSION, **read_fields(chain)[0]}
 
 
 def caption_of(store: Store, workflow_id: str, entry: Entry) -> Caption:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -11,6 +13,7 @@ from holdfast.application.keyframes import ReadKeyframe, read_keyframe
 from holdfast.application.records import (
     Opened,
     all_operations,
+    claimed_checksum,
     may_be_redacted,
     open_record,
     read_fields,
@@ -33,6 +36,9 @@ from holdfast.domain.record import KeyframeEntry
 from holdfast.ports import Formats, Store
 
 _HINT = "Restore an older checkpoint, and run `holdfast doctor`."
+
+#: Where a keyframe says which checkpoint it is of.
+_KEYFRAME_OF = re.compile(rb'"checkpoint_id":\{[^{}]*"checksum":"(sha256:[0-9a-f]{64})"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +178,8 @@ def read_chain(
 ) -> list[Opened]:
     """Read records first..last, each verified on top of the one before.
 
-    Without the checksum of the first one's parent the record's own claim is taken, which its checksum
-    covers: who knows the checksum of the last one knows that everything is right.
+    Without the checksum of the first one's parent it is looked for, and proven by the record's own checksum:
+    who knows the checksum of the last one knows that everything is right.
     """
     opened: list[Opened] = []
     if first > last:
@@ -181,8 +187,9 @@ def read_chain(
     parent = parent_checksum
     for sequence, data in enumerate(store.records(workflow_id, first, last), start=first):
         if parent is None:
-            parent = parent_of(data, f"{workflow_id}@{sequence}")
-        record = open_record(data, parent, workflow_id, sequence)
+            record, _ = open_alone(store, data, workflow_id, sequence)
+        else:
+            record = open_record(data, parent, workflow_id, sequence)
         opened.append(record)
         parent = record.checksum
     if len(opened) != last - first + 1:
@@ -192,11 +199,51 @@ def read_chain(
     return opened
 
 
-def parent_of(data: bytes, place: str) -> str:
-    """Read what a record claims its parent is."""
+def open_alone(
+    store: Store, data: bytes, workflow_id: str, sequence: int, listed_parent: str = ""
+) -> tuple[Opened, str]:
+    """Open a record by itself; answer it and the checksum of its parent.
+
+    Args:
+        store: what is asked for that where the record does not tell it.
+        data: the record.
+        workflow_id: whose it is.
+        sequence: its own.
+        listed_parent: the checksum that a listing has for the checkpoint before, if that is at hand.
+
+    Raises:
+        ChecksumMismatchError: it is not the one that was committed on top of the checkpoint before it.
+        CheckpointCorruptError: nothing tells what it was committed on top of.
+    """
+    problem = CheckpointCorruptError(
+        "nothing tells what the record was committed on", place=f"{workflow_id}@{sequence}", hint=_HINT
+    )
     # A record whose line has no end has no fields either.
     fields = read_fields([Opened(data[: data.find(b"\n") + 1], b"", "")])
-    parent = fields[0].get("parent") if fields else None
-    if not isinstance(parent, str):
-        raise CheckpointCorruptError("the record names no parent", place=place, hint=_HINT)
-    return parent
+    told = fields[0].get("parent") if fields else None
+    sought = _parents(store, workflow_id, sequence - 1, listed_parent)
+    for parent in (told,) if isinstance(told, str) else sought:
+        try:
+            return open_record(data, parent, workflow_id, sequence), parent
+        except ChecksumMismatchError as found:
+            problem = found
+    raise problem
+
+
+def _parents(store: Store, workflow_id: str, sequence: int, listed: str) -> Iterator[str]:
+    """Yield what may be the checksum of a checkpoint: what its record, the listing, or its keyframe says.
+
+    The record is quickly read; where it is gone or damaged the others may still know.
+    """
+    if listed:
+        yield listed
+    with suppress(CheckpointError):
+        yield from map(claimed_checksum, store.records(workflow_id, sequence, sequence))
+    for entry in store.entries(workflow_id, newest_first=True):
+        if entry.sequence == sequence:
+            yield entry.checksum
+            return
+    with suppress(CheckpointError):
+        found = _KEYFRAME_OF.search(store.keyframe(workflow_id, sequence))
+        if found is not None:
+            yield found[1].decode()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.application.records import open_record
-from holdfast.application.restore import parent_of
+from holdfast.application.restore import open_alone
 from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError, ChecksumMismatchError
 from holdfast.domain.record import Entry
 from holdfast.domain.recovery_plan import Damage, Piece, reachable
@@ -41,7 +40,7 @@ def _has_record(store: Store, workflow_id: str, entry: Entry, damage: list[Damag
     """Tell whether a checkpoint's record is there and whole; note it if not, unless it was pruned."""
     try:
         [data] = store.records(workflow_id, entry.sequence, entry.sequence)
-        _verify(data, workflow_id, entry)
+        _verify(store, data, workflow_id, entry)
     except (CheckpointError, ValueError) as problem:
         if not (entry.pruned and isinstance(problem, CheckpointNotFoundError | ValueError)):
             _add(damage, Piece.RECORD, entry.sequence, problem)
@@ -49,10 +48,10 @@ def _has_record(store: Store, workflow_id: str, entry: Entry, damage: list[Damag
     return True
 
 
-def _verify(data: bytes, workflow_id: str, entry: Entry) -> None:
-    place = f"{workflow_id}@{entry.sequence}"
-    opened = open_record(data, parent_of(data, place), workflow_id, entry.sequence)
+def _verify(store: Store, data: bytes, workflow_id: str, entry: Entry) -> None:
+    opened, _ = open_alone(store, data, workflow_id, entry.sequence)
     if opened.checksum != entry.checksum:
+        place = f"{workflow_id}@{entry.sequence}"
         raise ChecksumMismatchError("the record is not the one that was committed", place=place)
 
 

@@ -121,7 +121,7 @@ def _read_sealed(store: Store, found: Found) -> None:
 def _record(kit: Kit, listed: Listed) -> Iterator[str]:
     """Check the record against its own checksum and against the checkpoint before."""
     found = listed.found
-    fields = record_fields(kit.store, found.workflow_id, found.entry)
+    fields = record_fields(kit.store, found.workflow_id, found.entry, listed_parent=listed.parent)
     if fields.get("wf") != found.workflow_id or fields.get("seq") != found.entry.sequence:
         yield f"the record is that of {fields.get('wf')}@{fields.get('seq')}"
     if fields.get("schema", SCHEMA_VERSION) != found.entry.schema:

@@ -177,7 +177,7 @@ def _heading(output: Output, names: tuple[str | None, str], count: int) -> str:
 
 def _counts(op: Operation, old: Any) -> dict[str, int]:
     if op["op"] == "splice":
-        return {"added": len(op["insert"]), "removed": op["remove"]}
+        return {"added": len(op["insert"]), "removed": op.get("remove", 0)}
     if op["op"] == "delete":
         return {"removed": 1}
     return {"added" if old is NOTHING else "changed": 1}

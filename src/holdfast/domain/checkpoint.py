@@ -59,6 +59,11 @@ class Scope(StrEnum):
         return cls.STAGE if stage_id is not None else cls.WORKFLOW
 
 
+def usual_type(agent_id: str | None) -> CheckpointType:
+    """Name the type of a checkpoint of which nothing else is said."""
+    return CheckpointType.STAGE_COMPLETE if agent_id is None else CheckpointType.AGENT_COMPLETE
+
+
 LEGAL_TRANSITIONS: Mapping[CheckpointStatus, frozenset[CheckpointStatus]] = {
     CheckpointStatus.ACTIVE: frozenset(
         {CheckpointStatus.COMPLETED, CheckpointStatus.FAILED, CheckpointStatus.RECOVERING}

@@ -27,7 +27,9 @@ def delete(path: Path) -> Operation:
 
 
 def splice(path: Path, at: int, remove: int, insert: list[Any]) -> Operation:
-    """Remove and insert items of a list."""
+    """Remove and insert items of a list; that none is removed goes without saying."""
+    if not remove:
+        return {"op": "splice", "path": list(path), "at": at, "insert": insert}
     return {"op": "splice", "path": list(path), "at": at, "remove": remove, "insert": insert}
 
 
@@ -81,7 +83,7 @@ def _apply_one(op: Operation, owner: Any, key: Any, load_blob: LoadBlob | None) 
     if what == "set":
         owner[key] = op["value"]
     elif what == "splice":
-        _apply_splice(owner[key], op["at"], op["remove"], op["insert"])
+        _apply_splice(owner[key], op["at"], op.get("remove", 0), op["insert"])
     elif what == "append":
         owner[key] = _text(owner[key], load_blob) + _text(op["text"], load_blob)
     elif what == "delete":
@@ -117,7 +119,7 @@ def describe(op: Operation) -> str:
         return f"delete {where}"
     if what == "append":
         return f"append to {where}: {_show(op['text'])}"
-    return _describe_splice(where, op["at"], op["remove"], op["insert"])
+    return _describe_splice(where, op["at"], op.get("remove", 0), op["insert"])
 
 
 def show_path(path: Iterable[Any]) -> str:

@@ -125,7 +125,7 @@ class PairedPaths:
         if type(items) is not list:
             return
         splices = [op for op in changes if op["op"] == "splice"]
-        count = len(items) - sum(len(op["insert"]) - op["remove"] for op in splices)
+        count = len(items) - sum(len(op["insert"]) - op.get("remove", 0) for op in splices)
         if len(items) != 2 and count != 2:
             return
         if not splices:

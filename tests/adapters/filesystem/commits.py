@@ -61,6 +61,7 @@ def checkpoint(workflow_id: str, head: Head, group: int = 1, **fields: Any) -> C
         sequence - 1,
         group,
         len(data),
+        session=fields.get("session"),
         blobs=blobs,
         event_seq=head.event_seq + 1,
     )

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.adapters.filesystem.manifest import (
+    Listed,
     Manifest,
     ManifestDamaged,
     entry_line,
@@ -41,6 +42,55 @@ entries = st.builds(
 def test_an_entry_is_read_back(entry, offset):
     manifest = parse(header_line("wf") + entry_line(entry, offset))
     assert manifest.entries == {entry.sequence: entry} and manifest.offsets == {entry.sequence: offset}
+
+
+few = st.sampled_from([None, "a", "b"])
+
+
+@given(
+    st.lists(st.tuples(few, few, st.sampled_from([1, 1, 4]), st.integers(0, 3), st.booleans()), max_size=8)
+)
+def test_lines_that_leave_out_what_the_one_before_says_are_read_back(steps):
+    lines, manifest, before, at, event_seq = [header_line("wf")], Manifest("wf"), None, 0, 0
+    for sequence, (session, agent, group, events, is_odd) in enumerate(steps, start=1):
+        event_seq += events
+        entry = Entry(
+            sequence,
+            f"u{sequence}",
+            "t",
+            "agent_start",
+            f"c{sequence}",
+            sequence - 1,
+            group=group,
+            length=7 * sequence,
+            agent=agent,
+            session=session,
+            event_seq=event_seq,
+        )
+        offset = at + is_odd
+        lines.append(entry_line(entry, offset, before))
+        manifest.entries[sequence], manifest.offsets[sequence] = entry, offset
+        at = offset + entry.length
+        before = Listed(entry, at)
+    assert parse(b"".join(lines)) == manifest
+    # Read piece by piece too, as a store does that follows another.
+    read = parse(lines[0])
+    for line in lines[1:]:
+        read = parse(line, read)
+    assert read == manifest
+    assert parse(manifest.lines()) == manifest
+
+
+def test_a_line_that_repeats_nothing_is_no_line():
+    first, second = (Entry(n, f"u{n}", "t", "x", f"c{n}", n - 1, group=1, length=9) for n in (1, 2))
+    whole, short = entry_line(first, 0), entry_line(second, 9, Listed(first, 9))
+    assert len(short) < len(entry_line(second, 9)) and b'"type"' not in short
+    start = header_line("wf")
+    assert parse(start + whole + short).entries[2] == second
+    keyframe = keyframe_line(KeyframeEntry(1, "a" * 64, 7, "json"))
+    for lines in (start + short, start + whole + keyframe + short, start + whole + short + short):
+        with pytest.raises(ManifestDamaged):
+            parse(lines)
 
 
 def some_manifest():

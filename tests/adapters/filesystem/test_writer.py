@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.adapters.filesystem import manifest, writer
+from holdfast.adapters.filesystem import layout, manifest, removal, writer
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Kind, Operation
 from holdfast.adapters.filesystem.overlay import Files, Overlay
+from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.adapters.filesystem.writer import Draft, Ends, Standing
 from holdfast.domain.errors import CheckpointConflictError, CheckpointNotFoundError
-from holdfast.domain.record import Commit, Head, Record
+from holdfast.domain.record import Commit, Head, Record, Removal
 from tests.adapters.filesystem import commits
 
 
@@ -84,3 +85,41 @@ def test_ends_follow_operations_and_are_bounded(files, monkeypatch):
     assert ends.of("b") == 0
     ends.clear()
     assert ends.of("d") == 0
+
+
+def listed_by_others(root):
+    """The manifest as somebody reads it who was not there when it was written."""
+    return list(FilesystemStore.open(str(root), read_only=True).entries("wf"))
+
+
+def test_a_line_leaves_out_what_the_line_before_it_says(store, fill, root):
+    fill("wf", 3)
+    store.settle()
+    lines = (root / layout.workflow_folder("wf") / "manifest.jsonl").read_bytes().splitlines()
+    assert [b'"type"' in line for line in lines if b'"seq"' in line] == [True, False, False]
+    assert listed_by_others(root) == list(store.entries("wf"))
+
+
+@pytest.mark.parametrize("limit", [0, 1 << 20])
+def test_after_a_removal_a_line_says_everything(store, fill, root, limit, monkeypatch):
+    """The last checkpoint may be a tombstone then, and says less than it did."""
+    planned = removal._manifest_operation
+    monkeypatch.setattr(removal, "_manifest_operation", lambda *args: planned(*args[:-1], limit))
+    fill("wf", 3, session="s-1")
+    store.remove("wf", Removal((3,)))
+    fill("wf", 2, session="s-1")
+    store.settle()
+    found = listed_by_others(root)
+    assert [entry.session for entry in found] == ["s-1", "s-1", None, "s-1", "s-1"]
+    assert found == list(store.entries("wf"))
+
+
+def test_what_another_store_wrote_is_not_taken_for_our_last_line(store, fill, root):
+    fill("wf", 2, session="s-1")
+    other = FilesystemStore.open(str(root), background=False)
+    commit = commits.checkpoint("wf", other.head("wf"), session="s-2")
+    assert other.commit([commit]) == [None]
+    other.close()
+    fill("wf", 2, session="s-1")
+    store.settle()
+    assert [entry.session for entry in listed_by_others(root)] == ["s-1", "s-1", "s-2", "s-1", "s-1"]

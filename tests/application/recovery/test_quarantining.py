@@ -445,6 +445,11 @@ def test_in_an_encrypted_store_a_forgery_is_set_aside_and_no_word_is_readable():
     assert MARKER.encode() not in everything(store)
 
 
+def change_in(record: bytes) -> bytes:
+    """The part of a record that no column of a database says too."""
+    return record[record.index(b'"ops":') : record.index(b',"checksum":')]
+
+
 def test_a_bit_that_flips_in_the_file_of_a_database_is_evidence_as_it_is(tmp_path):
     spoiler = Spoiler("sqlite", tmp_path)
     spoiler.fill(3)
@@ -452,11 +457,14 @@ def test_a_bit_that_flips_in_the_file_of_a_database_is_evidence_as_it_is(tmp_pat
         [whole] = service._engine.kit.store.records("WF", 2, 2)
     path = tmp_path / "store.db"
     data = path.read_bytes()
-    assert data.count(whole) == 1
-    path.write_bytes(data.replace(whole, flip(whole)))
+    stored = change_in(whole)
+    assert data.count(stored) == 1
+    path.write_bytes(data.replace(stored, flip(stored)))
     with spoiler.opened() as service:
         done = service.quarantine.set_aside("WF", service.quarantine.why_unusable("WF", 3))
-        assert [service.quarantine.data(one.name) for one in done.quarantined] == [flip(whole)]
+        assert [service.quarantine.data(one.name) for one in done.quarantined] == [
+            whole.replace(stored, flip(stored))
+        ]
 
 
 def test_a_page_of_a_database_that_cannot_be_read_is_told_and_nothing_else_fails(tmp_path):
@@ -466,7 +474,7 @@ def test_a_page_of_a_database_that_cannot_be_read_is_told_and_nothing_else_fails
     data = bytearray(path.read_bytes())
     with spoiler.opened(read_only=True, audit=False) as service:
         [whole] = service._engine.kit.store.records("WF", 20, 20)
-    page = bytes(data).index(whole) // 4096 * 4096
+    page = bytes(data).index(change_in(whole)) // 4096 * 4096
     data[page : page + 8] = b"\xff" * 8
     path.write_bytes(data)
     with spoiler.opened(read_only=True, audit=False) as service:

@@ -198,7 +198,7 @@ def test_a_record_under_another_heading_is_refused():
     data = store._workflows["W"].records[3]
     for old, new in [
         (b'"agent":"a"', b'"agent":"b"'),
-        (b"agent_complete", b"workflow_start"),
+        (b'"agent":"a"', b'"type":"workflow_start","agent":"a"'),
         (b'"size":', b'"size":1'),
     ]:
         assert old in data

@@ -11,7 +11,7 @@ from functools import lru_cache
 from holdfast.adapters.filesystem import layout, quarantine
 from holdfast.adapters.filesystem.append_lock import AppendLock
 from holdfast.adapters.filesystem.disk import Disk
-from holdfast.adapters.filesystem.frame import Frame, Operation, encode_operations
+from holdfast.adapters.filesystem.frame import Frame, Kind, Operation, encode_operations
 from holdfast.adapters.filesystem.group import Group
 from holdfast.adapters.filesystem.journal import Appended, Journal
 from holdfast.adapters.filesystem.keyframing import add_keyframe, damaged_keyframe, sums_of_sealed
@@ -286,6 +286,9 @@ class Committer:
             self._overlay.add(frame, operations)
             for operation in operations:
                 self._ends.note(operation)
+                if operation.kind is Kind.REPLACE and operation.path.endswith(layout.MANIFEST):
+                    # Its last line may be another one now.
+                    self._standings.pop(operation.path.rpartition("/")[0].partition("/")[2], None)
         except BaseException:
             self._start_over()
             raise

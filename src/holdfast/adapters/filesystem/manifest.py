@@ -12,6 +12,7 @@ from typing import Any
 
 from holdfast.domain import plainjson
 from holdfast.domain.record import Entry, KeyframeEntry, Removal, Transition
+from holdfast.domain.value import value
 
 _SUM_BYTES = 16
 
@@ -39,12 +40,24 @@ _FIELDS = {
     "pinned": "pinned",
     "pruned": "pruned",
 }
+#: What a checkpoint's line leaves out, all of it or nothing, where the line right before it says the same.
+_REPEATED = ("type", "group", "stage", "agent", "session", "phase", "label", "schema")
+_repeated_of = attrgetter(*(_FIELDS[key] for key in _REPEATED))
 _values_of = attrgetter(*_FIELDS.values())
 _DEFAULTS = _values_of(Entry(0, "", "", "", ""))
 
 
 class ManifestDamaged(Exception):
     """A line is not what was written; the manifest has to be rebuilt."""
+
+
+@value
+class Listed:
+    """A checkpoint as a line told it, where its record ends, and where the manifest ended with that line."""
+
+    entry: Entry
+    record_end: int
+    manifest_end: int = 0
 
 
 @dataclass(slots=True)
@@ -55,13 +68,17 @@ class Manifest:
     entries: dict[int, Entry] = field(default_factory=dict)
     offsets: dict[int, int] = field(default_factory=dict)
     keyframes: dict[int, KeyframeEntry] = field(default_factory=dict)
+    #: Sequence of the checkpoint that the last line told; 0 if that was another line.
+    told_last: int = field(default=0, compare=False)
 
     @property
     def last(self) -> Entry | None:
         return self.entries[next(reversed(self.entries))] if self.entries else None
 
     def copy(self) -> Manifest:
-        return Manifest(self.workflow_id, dict(self.entries), dict(self.offsets), dict(self.keyframes))
+        copied = Manifest(self.workflow_id, dict(self.entries), dict(self.offsets), dict(self.keyframes))
+        copied.told_last = self.told_last
+        return copied
 
     def remove(self, sequences: Iterable[int], groups: Iterable[int]) -> None:
         """Turn entries into tombstones and forget the keyframes of groups that went."""
@@ -80,7 +97,11 @@ class Manifest:
         # Its first line tells it from the one before: a reader must not take it for more of the same.
         pieces = [header_line(self.workflow_id, rewrite=uuid.uuid4().hex[:16])]
         pieces += [keyframe_line(keyframe) for keyframe in self.keyframes.values()]
-        pieces += [entry_line(entry, self.offsets.get(seq, 0)) for seq, entry in self.entries.items()]
+        before = None
+        for sequence, entry in self.entries.items():
+            offset = self.offsets.get(sequence, 0)
+            pieces.append(entry_line(entry, offset, before))
+            before = Listed(entry, offset + entry.length)
         return b"".join(pieces)
 
 
@@ -90,15 +111,39 @@ def header_line(workflow_id: str, *, rewrite: str = "") -> bytes:
     return summed_line({**fields, "rewrite": rewrite} if rewrite else fields)
 
 
-def entry_line(entry: Entry, offset: int) -> bytes:
+def entry_line(entry: Entry, offset: int, before: Listed | None = None) -> bytes:
+    """A checkpoint's line; `before` is what the line right before it tells, if that is known.
+
+    A line without a type says what the line before it says, see `_repeat`.
+    """
     told = zip(_FIELDS, _values_of(entry), _DEFAULTS, strict=True)
-    fields = {key: value for key, value, default in told if value != default}
+    fields = {key: value for key, value, default in told if value != default or key == "type"}
     # The parent is nearly always the checkpoint before; only another one is worth a word.
     fields.pop("parent", None)
     if entry.parent != entry.sequence - 1:
         fields["parent"] = entry.parent
-    fields["at"] = offset
+    if before is None or not _repeats(entry, offset, before):
+        fields["at"] = offset
+        return summed_line(fields)
+    for key in _REPEATED:
+        fields.pop(key, None)
+    fields["event_seq"] = entry.event_seq
+    if entry.event_seq == before.entry.event_seq + 1:
+        del fields["event_seq"]
     return summed_line(fields)
+
+
+def _repeats(entry: Entry, offset: int, before: Listed) -> bool:
+    follows = entry.sequence == before.entry.sequence + 1 and offset == before.record_end
+    return follows and _repeated_of(entry) == _repeated_of(before.entry)
+
+
+def _repeat(line: dict[str, Any], before: Entry, offset: int) -> dict[str, Any]:
+    """What a line says that leaves out what the one before it told, of a record that lies at `offset`."""
+    if line["seq"] != before.sequence + 1:
+        raise KeyError("type")
+    said = dict(zip(_REPEATED, _repeated_of(before), strict=True))
+    return {"event_seq": before.event_seq + 1, **line, **said, "at": offset + before.length}
 
 
 def keyframe_line(keyframe: KeyframeEntry) -> bytes:
@@ -181,10 +226,14 @@ def parse(data: bytes, before: Manifest | None = None) -> Manifest:
 
 def fold(manifest: Manifest, lines: Iterable[dict[str, Any]]) -> None:
     for line in lines:
+        told_last, manifest.told_last = manifest.told_last, 0
         if "seq" in line:
+            if "type" not in line:
+                line = _repeat(line, manifest.entries[told_last], manifest.offsets[told_last])
             entry = read_entry(line)
             manifest.entries[entry.sequence] = entry
             manifest.offsets[entry.sequence] = line["at"]
+            manifest.told_last = entry.sequence
         elif "keyframe" in line:
             manifest.keyframes[line["keyframe"]] = read_keyframe(line)
         elif "of" in line:
@@ -221,7 +270,7 @@ def parse_line(line: bytes) -> dict[str, Any]:
 
 def read_entry(line: dict[str, Any]) -> Entry:
     values = {name: line[key] for key, name in _FIELDS.items() if key in line}
-    for name in ("uuid", "timestamp", "type", "checksum"):
+    for name in ("uuid", "timestamp", "checksum"):
         values.setdefault(name, "")
     values.setdefault("parent", values["sequence"] - 1)
     values["blobs"] = tuple(values.get("blobs", ()))

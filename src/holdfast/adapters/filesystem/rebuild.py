@@ -11,6 +11,7 @@ from typing import Any
 from holdfast.adapters.filesystem import layout
 from holdfast.adapters.filesystem.manifest import Manifest
 from holdfast.adapters.filesystem.overlay import Files
+from holdfast.domain.checkpoint import usual_type
 from holdfast.domain.record import Entry, KeyframeEntry
 
 STATUS_EVENT = "CHECKPOINT_STATUS"
@@ -21,7 +22,7 @@ def rebuild_manifest(files: Files, workflow_id: str, folder: str, events_folder:
     """Read a workflow's delta files, keyframes and events into a manifest."""
     manifest = Manifest(workflow_id)
     names = files.list_folder(folder)
-    #: What records say of the checkpoint before: its checksum.
+    #: What records say of the checkpoint before, its checksum; empty where they leave that to its own record.
     checksums: dict[int, str] = {}
     for group in sorted(filter(None, map(layout.group_of, names))):
         data = files.read(f"{folder}/{layout.deltas_name(group)}") or b""
@@ -35,27 +36,21 @@ def rebuild_manifest(files: Files, workflow_id: str, folder: str, events_folder:
         keyframe = _keyframe(files, folder, sequence, suffix, sums)
         if keyframe is not None and (sequence in manifest.entries or sequence in checksums):
             manifest.keyframes[sequence] = keyframe
-            _add_tombstone(manifest, sequence, checksums)
+            if sequence not in manifest.entries:
+                told = checksums[sequence] or _own_checksum(files, folder, keyframe)
+                manifest.entries[sequence] = _tombstone(manifest.entries[sequence + 1], told)
     manifest.entries = dict(sorted(manifest.entries.items()))
     _replay_status(files, events_folder, manifest)
     return manifest
 
 
-def _add_tombstone(manifest: Manifest, sequence: int, checksums: dict[int, str]) -> None:
+def _tombstone(after: Entry, checksum: str) -> Entry:
     """Name a checkpoint whose record went with its group, while others build on the keyframe of its state.
 
     Of its type, its time and its UUID nothing is left, and of a tombstone nobody asks for them.
     """
-    if sequence not in manifest.entries:
-        manifest.entries[sequence] = Entry(
-            sequence,
-            "",
-            manifest.entries[sequence + 1].timestamp,
-            manifest.entries[sequence + 1].type,
-            checksums[sequence],
-            sequence - 1,
-            pruned=True,
-        )
+    sequence = after.sequence - 1
+    return Entry(sequence, "", after.timestamp, after.type, checksum, sequence - 1, pruned=True)
 
 
 def split_records(data: bytes) -> Iterator[tuple[int, int, dict[str, Any]]]:
@@ -84,7 +79,7 @@ def entry_of(header: dict[str, Any], group: int, length: int) -> Entry:
         sequence=header["seq"],
         uuid=header["id"],
         timestamp=header["ts"],
-        type=header["type"],
+        type=header.get("type") or usual_type(header.get("agent")).value,
         checksum=header["checksum"],
         parent=header["seq"] - 1,
         group=group,
@@ -118,17 +113,27 @@ def _keyframe(
     return KeyframeEntry(sequence, sums[name], len(data), suffix, _references(data))
 
 
+def _own_checksum(files: Files, folder: str, keyframe: KeyframeEntry) -> str:
+    """The checksum of the checkpoint that a keyframe is of, where it tells."""
+    data = files.read(f"{folder}/{layout.keyframe_name(keyframe.sequence, keyframe.suffix)}") or b""
+    return str(_header(data).get("checkpoint_id", {}).get("checksum", ""))
+
+
 def _references(data: bytes) -> tuple[str, ...]:
     """Blobs a keyframe's header lists."""
+    return tuple(_header(data).get("blobs", ()))
+
+
+def _header(data: bytes) -> dict[str, Any]:
     for line in data.splitlines()[:4]:
         text = line.removeprefix(b'"header": ').rstrip(b",")
         if b'"checkpoint_id"' in line:
             try:
                 header = json.loads(text)
             except ValueError:
-                return ()
-            return tuple(header.get("header", header).get("blobs", ()))
-    return ()
+                return {}
+            return dict(header.get("header", header))
+    return {}
 
 
 def _replay_status(files: Files, events_folder: str, manifest: Manifest) -> None:

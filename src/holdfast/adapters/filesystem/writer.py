@@ -5,6 +5,7 @@ from __future__ import annotations
 from holdfast.adapters.filesystem import layout, manifest
 from holdfast.adapters.filesystem.frame import Kind, Operation
 from holdfast.adapters.filesystem.leases import LeaseFile
+from holdfast.adapters.filesystem.manifest import Listed
 from holdfast.adapters.filesystem.overlay import Files
 from holdfast.domain.errors import CheckpointNotFoundError
 from holdfast.domain.record import Commit, Head, Keyframe, KeyframeEntry, Record
@@ -56,6 +57,8 @@ class Standing:
     events_name: str = ""
     #: None: it never had a lease.
     lease: LeaseFile | None = None
+    #: The last line of the manifest, where it is a checkpoint's and we know that it still is the last.
+    listed: Listed | None = None
 
 
 class Draft:
@@ -79,9 +82,9 @@ class Draft:
         """Take a commit into the group, once it was checked; answers where its workflow stands after it."""
         folder = layout.workflow_folder(commit.workflow_id)
         self._add_blobs(commit.blobs)
-        self._add_manifest_lines(commit, folder)
+        listed = self._add_manifest_lines(commit, folder, standing.listed)
         events_name = self._add_events(commit, standing.events_name)
-        return Standing(commit.head, events_name, standing.lease)
+        return Standing(commit.head, events_name, standing.lease, listed)
 
     def _require(self, needs: set[str]) -> None:
         for sha256 in needs:
@@ -100,15 +103,25 @@ class Draft:
             self._new_blobs.add(sha256)
             self.operations.append(Operation(Kind.WRITE, path, 0, data))
 
-    def _add_manifest_lines(self, commit: Commit, folder: str) -> None:
+    def _add_manifest_lines(self, commit: Commit, folder: str, before: Listed | None) -> Listed | None:
+        """Tell the manifest of a commit; answers what its last line tells then."""
         lines = []
+        path, record = layout.manifest_path(folder), commit.record
         if commit.keyframe is not None:
             lines.append(self.add_keyframe(commit.keyframe, folder))
-        if commit.record is not None:
-            lines.append(manifest.entry_line(commit.record.entry, self._add_record(commit.record, folder)))
+        if before is not None and (lines or before.manifest_end != self.end(path)):
+            before = None
+        record_at = 0
+        if record is not None:
+            record_at = self._add_record(record, folder)
+            lines.append(manifest.entry_line(record.entry, record_at, before))
         lines += map(manifest.transition_line, commit.transitions)
-        if lines:
-            self.add_manifest(commit.workflow_id, folder, b"".join(lines))
+        if not lines:
+            return before
+        self.add_manifest(commit.workflow_id, folder, b"".join(lines))
+        if record is None or commit.transitions:
+            return None
+        return Listed(record.entry, record_at + record.entry.length, self.end(path))
 
     def _add_record(self, record: Record, folder: str) -> int:
         """Append a record to the delta file of its group; answers where it begins."""

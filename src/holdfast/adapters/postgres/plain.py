@@ -17,6 +17,7 @@ from holdfast.adapters.postgres.session import Connection
 from holdfast.adapters.postgres.statement import ENTRY, EVENT, kind_of
 from holdfast.adapters.postgres.telling import kind_of_told
 from holdfast.adapters.postgres.trails import ENTRY_NAMES, SESSION_LOCK, Chained
+from holdfast.adapters.sql.cutting import cut_event, cut_record
 from holdfast.adapters.sql.database import Row
 from holdfast.adapters.sql.rows import ENTRY_NAMES as RECORD_NAMES
 from holdfast.adapters.sql.rows import entry_row
@@ -116,7 +117,7 @@ def _parameters(commit: Commit, chained: Chained) -> list[Any]:
         event.seq,
         event.timestamp,
         event.hash,
-        event.data,
+        cut_event(commit.workflow_id, event),
     ]
     if record is not None:
         entry = entry_row(record.entry)
@@ -125,6 +126,6 @@ def _parameters(commit: Commit, chained: Chained) -> list[Any]:
         phase = entry[_PHASE]
         if phase is not None:
             values[_PHASE - len(entry)] = str(phase)
-        values.append(record.data or None)
+        values.append(cut_record(commit.workflow_id, record) or None)
     values += told[1:]
     return values

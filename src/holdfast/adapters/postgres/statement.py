@@ -25,6 +25,7 @@ from holdfast.adapters.postgres import arrays, telling
 from holdfast.adapters.postgres.batch import Unit
 from holdfast.adapters.postgres.session import Connection
 from holdfast.adapters.postgres.trails import Chained
+from holdfast.adapters.sql.cutting import cut_event, cut_record
 from holdfast.adapters.sql.database import Row
 from holdfast.adapters.sql.rows import ENTRY_NAMES, KEYFRAME_NAMES, entry_row, keyframe_row
 from holdfast.domain.record import EventRecord, Keyframe, Record
@@ -289,9 +290,9 @@ def _parts(units: Iterable[Unit]) -> Parts:
             expected.event_hash,
             unit.token,
         )
-        parts.asked.append((*head, *_event(events[0])) if events else head)
-        parts.events += [(name, *_event(event)) for event in events[1:]]
-        parts.records += [(name, *_record(record)) for record in unit.records()]
+        parts.asked.append((*head, *_event(name, events[0])) if events else head)
+        parts.events += [(name, *_event(name, event)) for event in events[1:]]
+        parts.records += [(name, *_record(name, record)) for record in unit.records()]
         parts.keyframes += [(name, *_keyframe(keyframe)) for keyframe in unit.keyframes]
         parts.transitions += [
             (name, move.sequence, move.status, move.retry_count, move.pinned) for move in unit.transitions()
@@ -301,13 +302,13 @@ def _parts(units: Iterable[Unit]) -> Parts:
     return parts
 
 
-def _event(event: EventRecord) -> Row:
-    return (event.seq, event.timestamp, event.hash, event.data)
+def _event(workflow_id: str, event: EventRecord) -> Row:
+    return (event.seq, event.timestamp, event.hash, cut_event(workflow_id, event))
 
 
-def _record(record: Record) -> Row:
+def _record(workflow_id: str, record: Record) -> Row:
     # A tombstone from another store may have lost its bytes.
-    return (*entry_row(record.entry), record.data or None)
+    return (*entry_row(record.entry), cut_record(workflow_id, record) or None)
 
 
 def _keyframe(keyframe: Keyframe) -> Row:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from holdfast.adapters.sql import rows
-from holdfast.adapters.sql.database import Parameters, Reads, Row
+from holdfast.adapters.sql import cutting, rows
+from holdfast.adapters.sql.database import NOTHING, Parameters, Reads, Row
+from holdfast.adapters.sql.pieces import RECORDS_AT_ONCE, pieces
 from holdfast.adapters.sql.trail_check import check_trails
 from holdfast.domain.errors import CheckpointCorruptError
 from holdfast.ports import Finding
@@ -15,9 +16,6 @@ from holdfast.ports import Finding
 _RULES = {
     "its record is gone": """
         select workflow_id, sequence from checkpoints where data is null and not pruned
-    """,
-    "its record is cut or too long": """
-        select workflow_id, sequence from checkpoints where length(data) <> length
     """,
     "checkpoints before it are gone": """
         select workflow_id, max(sequence) from checkpoints
@@ -38,6 +36,12 @@ _RULES = {
     """,
 }
 
+_RECORDS = f"""
+select workflow_id, {", ".join(cutting.RECORD_NAMES)} from checkpoints
+where length(data) <> length and (workflow_id, sequence) > (:workflow_id, :sequence)
+order by workflow_id, sequence limit :at_once
+"""
+
 _KEYFRAME_NAMES = "select workflow_id, sequence from keyframes order by workflow_id, sequence"
 _KEYFRAME = """
 select sha256, data from keyframes where workflow_id = :workflow_id and sequence = :sequence
@@ -52,8 +56,7 @@ _COUNTS = {
         ) as ids
     """,
     "checkpoints": """
-        select sum(case when pruned then 0 else 1 end), sum(case when data is null then 0 else length end)
-        from checkpoints
+        select sum(case when pruned then 0 else 1 end), sum(length(data)) from checkpoints
     """,
     "events": "select count(data), sum(length(data)) from events",
     "keyframes": "select count(*), sum(length) from keyframes",
@@ -74,6 +77,7 @@ def check_tables(database: Reads) -> Iterator[Finding]:
     for problem, query in _RULES.items():
         for row in _asked(database, query):
             yield row if isinstance(row, Finding) else Finding(f"{row[0]}@{row[1]}", problem)
+    yield from _check_lengths(database)
     for row in _asked(database, _KEYFRAME_NAMES):
         if isinstance(row, Finding):
             yield row
@@ -99,6 +103,21 @@ def count_tables(database: Reads) -> dict[str, Any]:
     for kind in _ONLY_COUNTED:
         del kinds[kind]
     return {**counts, "bytes": sum(kinds.values()), "kinds": kinds}
+
+
+def _check_lengths(database: Reads) -> Iterator[Finding]:
+    """Find records that are not as long as they were, once the columns beside them are put back."""
+    keys = ("workflow_id", "sequence")
+    try:
+        for name, *row in pieces(database, _RECORDS, NOTHING, keys, ("", 0), RECORDS_AT_ONCE):
+            try:
+                is_whole = len(rows.read_record(tuple(row), name)) == row[-2]
+            except CheckpointCorruptError:
+                is_whole = False
+            if not is_whole:
+                yield Finding(f"{name}@{row[0]}", "its record is cut or too long")
+    except CheckpointCorruptError as damage:
+        yield Finding(damage.place or "the database", damage.message)
 
 
 def _asked(database: Reads, query: str) -> list[Row | Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from holdfast.adapters.set_aside import check_quarantine
-from holdfast.adapters.sql import inspect, rows
+from holdfast.adapters.sql import cutting, inspect, rows
 from holdfast.adapters.sql.database import Parameters, Row
 from holdfast.adapters.sql.evidence import evidence
 from holdfast.adapters.sql.pieces import LISTED_AT_ONCE, RECORDS_AT_ONCE, pieces
@@ -58,13 +58,15 @@ select {rows.ENTRY_COLUMNS} from checkpoints
 where workflow_id = :workflow_id and sequence < :before order by sequence desc limit :at_once
 """
 
+# What the index holds is looked at first: the beginnings of UUIDs, which tell nearly all of them apart.
 _FIND = f"""
 select workflow_id, {rows.ENTRY_COLUMNS} from checkpoints
-where uuid >= :first and uuid < :beyond order by workflow_id, sequence
+where substr(uuid, 1, 8) >= substr(:first, 1, 8) and substr(uuid, 1, 8) <= substr(:beyond, 1, 8)
+and uuid >= :first and uuid < :beyond order by workflow_id, sequence
 """
 
-_RECORDS = """
-select sequence, data from checkpoints
+_RECORDS = f"""
+select {", ".join(cutting.RECORD_NAMES)} from checkpoints
 where workflow_id = :workflow_id and sequence > :after and sequence <= :last and data is not null
 order by sequence limit :at_once
 """
@@ -80,8 +82,8 @@ where workflow_id = :workflow_id and sequence <= :through order by sequence desc
 
 _KEYFRAME = "select sha256, data from keyframes where workflow_id = :workflow_id and sequence = :sequence"
 
-_EVENTS = """
-select seq, data from events
+_EVENTS = f"""
+select {", ".join(cutting.EVENT_NAMES)} from events
 where workflow_id = :workflow_id and seq > :after and data is not null order by seq limit :at_once
 """
 
@@ -122,11 +124,11 @@ class Reading(TrailReading):
     def records(self, workflow_id: str, first: int, last: int) -> Iterator[bytes]:
         wanted = {"workflow_id": workflow_id, "last": last}
         latest = None
-        for sequence, data in self._pieces(_RECORDS, wanted, "after", first - 1, RECORDS_AT_ONCE):
-            if latest is None and sequence != first:
+        for row in self._pieces(_RECORDS, wanted, "after", first - 1, RECORDS_AT_ONCE):
+            if latest is None and row[0] != first:
                 break
-            latest = sequence
-            yield rows.read_bytes(data, f"{workflow_id}@{sequence}")
+            latest = row[0]
+            yield rows.read_record(row, workflow_id)
         if latest != last:
             raise rows.no_checkpoint(workflow_id, first if latest is None else last)
 
@@ -149,8 +151,9 @@ class Reading(TrailReading):
 
     def events(self, workflow_id: str, *, after: int = 0) -> Iterator[bytes]:
         wanted = {"workflow_id": workflow_id}
-        for seq, data in self._pieces(_EVENTS, wanted, "after", after, LISTED_AT_ONCE):
-            yield rows.read_bytes(data, f"event {seq} of {workflow_id}")
+        for row in self._pieces(_EVENTS, wanted, "after", after, LISTED_AT_ONCE):
+            data = rows.read_bytes(row[-1], f"event {row[0]} of {workflow_id}")
+            yield cutting.whole_event(workflow_id, row, data)
 
     def has_blob(self, sha256: str) -> bool:
         return bool(self._tables.rows(_HAS_BLOB, {"sha256": sha256}))

@@ -13,7 +13,7 @@ where workflow_id = :workflow_id and sequence between :first and :last and not p
 """
 
 _STORED = """
-select sequence, grp, length from checkpoints
+select sequence, grp, length(data) from checkpoints
 where workflow_id = :workflow_id and sequence >= :first and data is not null order by sequence
 """
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from holdfast.adapters.sql import cutting
 from holdfast.adapters.sql.database import Row
 from holdfast.domain.audit_entry import TrailHead
 from holdfast.domain.audit_type import AuditType
@@ -102,6 +103,14 @@ def read_entry(row: Row, place: str) -> Entry:
     return Entry(*values)
 
 
+def read_record(row: Row, workflow_id: str) -> bytes:
+    """Read the columns `cutting.RECORD_NAMES` as the record that was committed."""
+    place = f"{workflow_id}@{row[0]}"
+    data = read_bytes(row[-1], place)
+    read_whole(row[-2], place)
+    return cutting.whole_record(workflow_id, row, data)
+
+
 def keyframe_row(entry: KeyframeEntry) -> Row:
     """Write a keyframe's entry as the values of `KEYFRAME_NAMES`."""
     return (entry.sequence, entry.sha256, entry.length, entry.suffix, blobs_text(entry.blobs))
@@ -126,6 +135,12 @@ def read_trail_head(row: Row, session_id: str) -> TrailHead:
     _expect(row, _TRAIL_HEAD_KINDS, f"the trail of session {session_id}")
     seq, digest, timestamp, kind = row
     return TrailHead(session_id, seq, digest, timestamp, kind == AuditType.SESSION_CLOSED)
+
+
+def read_line(row: Row) -> bytes:
+    """Read the columns `cutting.LINE_NAMES` as the line of the entry that was committed."""
+    line = read_bytes(row[-1], f"audit entry {row[1]} of session {row[0]}")
+    return cutting.whole_line(row, line)
 
 
 def read_lease(row: Row, place: str) -> Lease:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from holdfast.adapters.sql import rows
+from holdfast.adapters.sql import cutting, rows
 from holdfast.adapters.sql.database import Database, Parameters, Reads, Row, Transaction
 from holdfast.adapters.sql.pieces import LISTED_AT_ONCE, pieces
 from holdfast.domain.audit_entry import AuditRecord, TrailHead
@@ -59,8 +59,10 @@ with recursive ids(id) as (
 select id from ids where id is not null
 """
 
-_TRAIL = """
-select seq, line from audit
+_LINE = ", ".join(cutting.LINE_NAMES)
+
+_TRAIL = f"""
+select seq, {_LINE} from audit
 where session_id = :session_id and seq > :after order by seq limit :at_once
 """
 
@@ -70,10 +72,10 @@ _PLACE = "select leaf from audit where session_id = :session_id and seq = :seq"
 
 _TREE_SIZE = "select max(leaf) from audit"
 
-_LEAVES = "select leaf, line from audit where leaf > :after order by leaf limit :at_once"
+_LEAVES = f"select leaf, {_LINE} from audit where leaf > :after order by leaf limit :at_once"
 
-_WAITING = """
-select session_id, seq, line from audit
+_WAITING = f"""
+select {_LINE} from audit
 where leaf is null and (session_id, seq) > (:session_id, :seq)
 order by session_id, seq limit :at_once
 """
@@ -99,8 +101,8 @@ class TrailReading:
 
     def trail(self, session_id: str, *, after: int = 0) -> Iterator[bytes]:
         wanted = {"session_id": session_id}
-        for seq, line in pieces(self._tables, _TRAIL, wanted, ("after",), (after,), LISTED_AT_ONCE):
-            yield rows.read_bytes(line, f"audit entry {seq} of session {session_id}")
+        for _, *row in pieces(self._tables, _TRAIL, wanted, ("after",), (after,), LISTED_AT_ONCE):
+            yield rows.read_line(tuple(row))
 
     def payload(self, session_id: str, seq: int) -> bytes | None:
         found = self._tables.rows(_PAYLOAD, {"session_id": session_id, "seq": seq})
@@ -109,13 +111,13 @@ class TrailReading:
         return rows.read_bytes(found[0][0], f"payload of audit entry {seq} of session {session_id}")
 
     def leaves(self, *, after: int = 0) -> Iterator[bytes]:
-        for leaf, line in pieces(self._tables, _LEAVES, {}, ("after",), (after - 1,), LISTED_AT_ONCE):
-            yield rows.read_bytes(line, f"leaf {leaf} of the tree")
+        for _, *row in pieces(self._tables, _LEAVES, {}, ("after",), (after - 1,), LISTED_AT_ONCE):
+            yield rows.read_line(tuple(row))
 
     def waiting(self) -> Iterator[bytes]:
         keys = ("session_id", "seq")
-        for name, seq, line in pieces(self._tables, _WAITING, {}, keys, ("", 0), LISTED_AT_ONCE):
-            yield rows.read_bytes(line, f"audit entry {seq} of session {name}")
+        for row in pieces(self._tables, _WAITING, {}, keys, ("", 0), LISTED_AT_ONCE):
+            yield rows.read_line(row)
 
     def place(self, session_id: str, seq: int) -> int | None:
         found = self._tables.rows(_PLACE, {"session_id": session_id, "seq": seq})
@@ -161,7 +163,7 @@ def audit_row(record: AuditRecord, leaf: int | None = None) -> Row:
         record.type,
         record.workflow_id,
         head.hash,
-        record.data,
+        cutting.cut_line(record),
         record.payload or None,
     )
 

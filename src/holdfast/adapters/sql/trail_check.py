@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.adapters.sql import rows
+from holdfast.adapters.sql import cutting, rows
 from holdfast.adapters.sql.database import NOTHING, Reads, Row
 from holdfast.adapters.sql.pieces import RECORDS_AT_ONCE, pieces
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointError
@@ -33,8 +33,8 @@ _RULES = {
     """,
 }
 
-_ENTRIES = """
-select session_id, seq, timestamp, type, workflow_id, hash, line, payload from audit
+_ENTRIES = f"""
+select {", ".join(cutting.LINE_NAMES)}, payload from audit
 where (session_id, seq) > (:session_id, :seq) order by session_id, seq limit :at_once
 """
 _FIELDS = ("session", "seq", "ts", "type", "workflow", "hash")
@@ -62,9 +62,9 @@ def check_trails(database: Reads) -> Iterator[Finding]:
 
 def _problem(row: Row) -> str:
     """Say what is wrong with an entry; empty if nothing is."""
-    *columns, line, payload = row
+    *columns, _, payload = row
     try:
-        fields = read_fields(rows.read_bytes(line, "the line"))
+        fields = read_fields(rows.read_line(row[:-1]))
         stored = None if payload is None else rows.read_bytes(payload, "the payload")
     except CheckpointError as damage:
         return damage.message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.adapters.sql import rows, trail
+from holdfast.adapters.sql import cutting, rows, trail
 from holdfast.adapters.sqlite.database import SqliteTransaction
 from holdfast.adapters.sqlite.driver import Connection
 from holdfast.adapters.sqlite.heads import Heads
@@ -64,7 +64,10 @@ def _write(connection: Connection, commit: Commit) -> None:
     for sha256, data in commit.blobs.items():
         execute(_BLOB, (sha256, data))
     for event in commit.events:
-        execute(_EVENT, (workflow_id, event.seq, event.timestamp, event.hash, event.data))
+        execute(
+            _EVENT,
+            (workflow_id, event.seq, event.timestamp, event.hash, cutting.cut_event(workflow_id, event)),
+        )
     if commit.record is not None:
         _write_record(connection, workflow_id, commit.record)
     if commit.keyframe is not None:
@@ -78,7 +81,8 @@ def _write(connection: Connection, commit: Commit) -> None:
 def _write_record(connection: Connection, workflow_id: str, record: Record) -> None:
     entry = record.entry
     # A tombstone out of another store may come without its bytes.
-    connection.execute(_CHECKPOINT, (workflow_id, *rows.entry_row(entry), record.data or None))
+    data = cutting.cut_record(workflow_id, record) or None
+    connection.execute(_CHECKPOINT, (workflow_id, *rows.entry_row(entry), data))
     if record.data:
         _write_uses(connection, workflow_id, entry.sequence, entry.blobs, "record")
 

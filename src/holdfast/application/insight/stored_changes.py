@@ -44,7 +44,7 @@ def with_old_values(ops: Sequence[Operation], before: Any) -> Iterator[tuple[Ope
 def _old_value(op: Operation, tree: Any) -> Any:
     """Answer what an operation replaces or removes; the tree itself goes on changing."""
     old = at_path(tree, op["path"])
-    return old[op["at"] : op["at"] + op["remove"]] if op["op"] == "splice" else old
+    return old[op["at"] : op["at"] + op.get("remove", 0)] if op["op"] == "splice" else old
 
 
 def _finer(op: Operation, old: Any) -> Iterator[tuple[Operation, Any]]:

@@ -153,6 +153,8 @@ class Ancestry:
     def _note(self, workflow_id: str, data: bytes, entries: Mapping[int, Entry]) -> None:
         [fields] = read_fields([Opened(data[: data.find(b"\n") + 1], b"", "")])
         sequence, parent = fields.get("seq"), fields.get("parent")
+        if type(sequence) is int and parent is None and sequence - 1 in entries:
+            parent = entries[sequence - 1].checksum
         if type(sequence) is int and sequence in entries and type(parent) is str:
             opened = open_record(data, parent, workflow_id, sequence)
             if opened.checksum == entries[sequence].checksum:
