@@ -227,8 +227,6 @@ def test_an_entry_with_an_id_of_its_own_is_stored_whole() -> None:
 _TEXTS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=12)
 _LOOKALIKES = (*ODD, '"hash":"', ',"wf":"W"', '"type":"X"', '"outcome":"success",')
 _NAMES = st.one_of(_TEXTS, st.sampled_from(_LOOKALIKES))
-    _TEXTS, st.sampled_from((*ODD, '"hash":"', ',"wf":"W"', '"type":"X"', '"outcome":"success",'))
-)
 _DATA = st.dictionaries(_NAMES, st.one_of(_NAMES, st.integers(), st.none()), max_size=3)
 
 
