@@ -21,6 +21,7 @@ from holdfast.adapters.memory import MemoryStore
 from holdfast.domain.errors import CheckpointSchemaError, UnsupportedTypeError
 from holdfast.integrations import langgraph_recorder
 from holdfast.integrations.langgraph import HoldfastSaver
+from holdfast.integrations.langgraph_states import draw
 from tests.application.services import make_service
 from tests.integrations import langgraph_kinds as kinds
 from tests.integrations.langgraph_stores import (
@@ -305,12 +306,12 @@ def test_growing_messages_cost_what_is_added(kind: str, tmp_path):
 
 def test_a_value_that_has_to_be_taken_apart_is_tried_in_hope_once(monkeypatch):
     tries: list[bool] = []
-    draw = langgraph_recorder.draw
-    monkeypatch.setattr(
-        langgraph_recorder,
-        "draw",
-        lambda *a, is_hopeful, **more: tries.append(is_hopeful) or draw(*a, is_hopeful=is_hopeful, **more),
-    )
+
+    def watched(*given, is_hopeful, **more):
+        tries.append(is_hopeful)
+        return draw(*given, is_hopeful=is_hopeful, **more)
+
+    monkeypatch.setattr(langgraph_recorder, "draw", watched)
     deep = {"a": {"b": [HumanMessage("hi", id="1")]}, "c": (1, {2})}
     with open_saver() as saver:
         first = put(saver, config_of("t"), {"deep": deep}, 1)

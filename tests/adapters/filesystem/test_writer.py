@@ -104,7 +104,11 @@ def test_a_line_leaves_out_what_the_line_before_it_says(store, fill, root):
 def test_after_a_removal_a_line_says_everything(store, fill, root, limit, monkeypatch):
     """The last checkpoint may be a tombstone then, and says less than it did."""
     planned = removal._manifest_operation
-    monkeypatch.setattr(removal, "_manifest_operation", lambda *args: planned(*args[:-1], limit))
+    monkeypatch.setattr(
+        removal,
+        "_manifest_operation",
+        lambda files, folder, kept, gone, _: planned(files, folder, kept, gone, limit),
+    )
     fill("wf", 3, session="s-1")
     store.remove("wf", Removal((3,)))
     fill("wf", 2, session="s-1")

@@ -184,7 +184,11 @@ def line_row(record: AuditRecord, stored: bytes) -> tuple[Any, ...]:
     return (head.session_id, head.seq, head.timestamp, record.type, record.workflow_id, head.hash, stored)
 
 
-WORDS = ({}, {"n": 1}, {"outcome": "success", "hash": "x", "prev_hash": "y", "correlation": "z"})
+WORDS: tuple[dict[str, Any], ...] = (
+    {},
+    {"n": 1},
+    {"outcome": "success", "hash": "x", "prev_hash": "y", "correlation": "z"},
+)
 
 
 @pytest.mark.parametrize("workflow_id", [None, "W", *ODD])
