@@ -266,33 +266,17 @@ def _validator(kit: Kit) -> Callable[[Listed], tuple[Listed, ValidationResult | 
 
 def check_deeply(output: Output, kit: Kit, verdict: Verdict) -> None:
     """Check the chains of events and everything the store keeps about itself."""
+    from holdfast.application.history import look, read_events
     from holdfast.application.validate import told
 
     for workflow_id in watched(output, sorted(kit.store.workflows()), "events", what=str):
         try:
-            verdict.events += count_events(kit, workflow_id)
+            verdict.events += sum(1 for _ in read_events(kit.store, look(kit.store, workflow_id)))
         except CheckpointError as error:
             verdict.problems.append((f"events of {workflow_id}", told(error, workflow_id)))
     for finding in kit.store.check():
         kept = verdict.problems if finding.harm else verdict.notes
         kept.append((finding.place, finding.problem))
-
-
-def count_events(kit: Kit, workflow_id: str) -> int:
-    """Read the events of a workflow, each verified on top of the one before, and count them."""
-    from holdfast.domain.event import decode_event
-    from holdfast.domain.ids import GENESIS
-
-    previous: str | None = None
-    count = 0
-    for line in kit.store.events(workflow_id):
-        event = decode_event(line, previous)
-        if previous is None and event.seq == 1:
-            # Nothing was pruned before it, so the first one's hash can be checked as well.
-            decode_event(line, GENESIS)
-        previous = event.hash
-        count += 1
-    return count
 
 
 def _print(output: Output, url: str, verdict: Verdict) -> None:
