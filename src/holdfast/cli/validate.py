@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 #: So many checkpoints of a neighbourhood are checked by one thread at a time.
 _STRETCH_MAX = 256
 
+#: How the place of what was set aside begins, and what ends its being told.
+QUARANTINED = "quarantine: "
+QUARANTINE_HINT = (
+    "`holdfast quarantine list` names it. A checkpoint put back from a backup is freed by `quarantine "
+    "release`; evidence that nobody needs any more goes with `quarantine drop`."
+)
+
 
 @dataclass(slots=True)
 class Verdict:
@@ -296,7 +303,18 @@ def _print(output: Output, url: str, verdict: Verdict) -> None:
         output.line(f"{output.paint('valid', 'good')}  {checked}: every byte is what was committed")
     else:
         output.line(f"{counted(len(verdict.problems), 'problem')} in {checked}")
-        output.note("`holdfast recover WORKFLOW --plan` shows what can be brought back.")
+        _advise(output, [place.startswith(QUARANTINED) for place, _ in verdict.problems])
+
+
+def _advise(output: Output, were_set_aside: list[bool]) -> None:
+    """Say what to do next, once for each kind of damage."""
+    if not all(were_set_aside):
+        output.note(
+            "`holdfast recover WORKFLOW --plan` shows what can be brought back; --quarantine keeps the "
+            "damaged bytes, and rebuilds keyframes."
+        )
+    if any(were_set_aside):
+        output.note(f"quarantine: {QUARANTINE_HINT}")
 
 
 def _print_set_aside(output: Output, done: SetAside) -> None:
