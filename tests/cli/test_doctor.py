@@ -5,7 +5,10 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from holdfast import bootstrap
 from holdfast.adapters.filesystem import quarantine
@@ -153,3 +156,14 @@ def test_what_was_set_aside_says_how_to_be_done_with_it(run: Run, store: Path):
     ]
     assert run("quarantine", "drop", name, "--reason", "seen", "--yes", "--store", store).exit_code == 0
     assert run("doctor", "--store", store).exit_code == 0
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, lambda ring: ring.write_bytes(b"")])
+def test_a_journal_without_its_ring_is_no_healthy_store(
+    run: Run, store: Path, harm: Callable[[Path], object]
+):
+    (ring,) = store.glob("journal/ring-*")
+    harm(ring)
+    for command in (("doctor",), ("validate", "--all", "--deep")):
+        result = run(*command, "--store", store)
+        assert result.exit_code == Exit.CORRUPT and "no ring can be read" in " ".join(result.out.split())
