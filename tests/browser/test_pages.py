@@ -65,6 +65,12 @@ def test_every_page_opens_on_an_empty_store(browser, empty):
         visited.check()
 
 
+def test_a_lease_that_ran_out_is_not_called_given_up(looking):
+    looking.go("/runs/support-chat")
+    expect(looking.page.locator("main")).to_contain_text("ran out; worker-1 had it")
+    expect(looking.page.locator("main")).not_to_contain_text("given up")
+
+
 #: Addresses that are opened anew, and those that lead nowhere; one of each is enough every day.
 DEEP = ["/runs/kelp?tab=graph", f"/checkpoints/{step('kelp@12')}", "/audit/3"]
 LOST = ["/runs/nobody", f"/checkpoints/{step('kelp@999')}", "/audit/999999", "/quarantine?name=nothing"]

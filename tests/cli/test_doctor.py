@@ -5,9 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from holdfast import bootstrap
+from holdfast.adapters.filesystem import quarantine
+from holdfast.adapters.filesystem.disk import Disk
 from holdfast.cli.doctor import _journal
 from holdfast.cli.exits import Exit
 from tests.cli.conftest import Run
@@ -128,3 +133,37 @@ def test_what_waits_in_the_journal_is_told(tmp_path: Path):
     waiting = _journal(str(tmp_path), 2_000)
     assert "2.0 KB committed and not yet settled" in waiting.detail
     assert "Nothing is lost" in waiting.hint
+
+
+def test_after_a_manifest_was_mended_the_store_is_healthy_again(run: Run, store: Path):
+    (manifest,) = store.glob("checkpoints/*/wf-1*/manifest.jsonl")
+    manifest.write_bytes(b"x")
+    with bootstrap.open(str(store)) as service:
+        service.record_decision("WF-1", "go on")
+    result = run("doctor", "--store", store)
+    assert result.exit_code == 0 and "made anew" in result.out
+
+
+def test_what_was_set_aside_says_how_to_be_done_with_it(run: Run, store: Path):
+    quarantine.set_aside(Disk(str(store)), "journal", "flipped", b"x")
+    told = run("doctor", "--json", "--store", store)
+    [hint] = [check["hint"] for check in told.data["checks"] if "flipped" in check["detail"]]
+    assert told.exit_code == Exit.CORRUPT and "quarantine drop" in hint
+    said = run("validate", "--all", "--deep", "--store", store).err
+    assert "quarantine drop" in said and "recover" not in said
+    [name] = [
+        one["name"] for one in run("quarantine", "list", "--json", "--store", store).data["quarantined"]
+    ]
+    assert run("quarantine", "drop", name, "--reason", "seen", "--yes", "--store", store).exit_code == 0
+    assert run("doctor", "--store", store).exit_code == 0
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, lambda ring: ring.write_bytes(b"")])
+def test_a_journal_without_its_ring_is_no_healthy_store(
+    run: Run, store: Path, harm: Callable[[Path], object]
+):
+    (ring,) = store.glob("journal/ring-*")
+    harm(ring)
+    for command in (("doctor",), ("validate", "--all", "--deep")):
+        result = run(*command, "--store", store)
+        assert result.exit_code == Exit.CORRUPT and "no ring can be read" in " ".join(result.out.split())

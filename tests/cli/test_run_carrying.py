@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,27 @@ def test_a_signal_stops_the_run_and_what_handled_it_before_does_so_again(number:
     finally:
         signal.signal(number, before)
     assert (ended.signal, ended.status, ended.result) == (number, "stopped", None)
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "leave"),
+    [(signal.SIGTERM, "terminated", Exit.TERMINATED), (signal.SIGINT, "interrupted", Exit.INTERRUPTED)],
+)
+def test_a_signal_before_the_run_began_names_no_failure_and_nothing_to_resume(
+    number: signal.Signals, code: str, leave: Exit
+) -> None:
+    workflow = workflow_of(lambda ctx: 7)
+
+    async def signalled(service: Any, options: RunOptions) -> Any:
+        import asyncio
+
+        signal.raise_signal(number)
+        await asyncio.sleep(0)
+        return await workflow.run(service, "W", options=options)
+
+    with pytest.raises(Failure, match="before the run began") as told:
+        carry_out(QUIET, replace(order_of(workflow), start=signalled))
+    assert (told.value.code, told.value.leave) == (code, leave)
 
 
 def test_a_signal_that_is_ignored_stays_so() -> None:

@@ -177,3 +177,14 @@ def test_a_dry_run_tells_what_would_be_set_aside(run: Run, store: Path):
     set_aside = run("validate", "--quarantine", "--reason", "a bad disk", "--json", "--store", store).data
     assert set_aside["quarantined"]
     assert [one["data"]["command"] for one in entries(run, store, "REQUEST_MADE")] == ["validate"]
+
+
+def test_checkpoints_that_only_the_events_know_of_are_missed(run: Run, store: Path):
+    with bootstrap.open(str(store)) as service:
+        service.create_checkpoint("lost", {"step": 1})
+    [folder] = (store / "checkpoints").glob("*/lost*")
+    shutil.rmtree(folder)
+    for command in (("validate", "--all", "--deep"), ("doctor",)):
+        result = run(*command, "--store", store)
+        assert result.exit_code == Exit.CORRUPT
+        assert "tell of checkpoint 1" in " ".join(result.out.split())

@@ -59,3 +59,13 @@ def test_every_command_of_the_runbook_does_what_it_says(run: Run, night: Place) 
 
 def test_the_runbook_fits_on_a_page() -> None:
     assert len(PAGE.read_text("utf-8").splitlines()) <= PRINTED_LINES_MAX
+
+
+def test_behind_a_last_event_that_was_cut_a_fork_goes_on(run: Run, night: Place) -> None:
+    [events] = (night.folder / "store" / "events").glob("*/kelp*/*.jsonl")
+    events.write_bytes(events.read_bytes()[:-20])
+    refused = run("--store", night.url, "recover", "kelp")
+    assert refused.exit_code == Exit.CORRUPT and events.name in refused.err and "Traceback" not in refused.err
+    assert "last event" in PAGE.read_text("utf-8")
+    assert run("--store", night.url, "fork", "kelp@2", "kelp-second-try").exit_code == Exit.DONE
+    assert run("--store", night.url, "recover", "kelp-second-try").exit_code == Exit.DONE

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from holdfast.application.records import open_record
+from holdfast.application.recovery.vanished import told_by
 from holdfast.application.restore import open_alone
 from holdfast.domain import plainjson
 from holdfast.domain.errors import (
@@ -192,22 +193,28 @@ def read_events(
 
     Raises:
         ChecksumMismatchError: an event is not the one that was committed.
-        CheckpointCorruptError: events are missing at the end.
+        CheckpointCorruptError: events are missing at the end, or checkpoints that they tell of.
         CheckpointNotFoundError: the event to begin with is gone, perhaps pruned meanwhile.
     """
-    last = Head(event_seq=after, event_hash=hash_before)
+    last, told = Head(event_seq=after, event_hash=hash_before), 0
     for line in store.events(history.workflow_id, after=after):
         if last.event_seq == history.head.event_seq:
             break
         if after and last.event_seq == after:
             _check_next(history, line, after)
         event = _next_event(history, line, last)
-        last = Head(event_seq=event.seq, event_hash=event.hash)
+        last, told = Head(event_seq=event.seq, event_hash=event.hash), told_by(event, told)
         yield EventRecord(event.seq, timestamp_text(event.timestamp), event.hash, line)
     if (last.event_seq, last.event_hash) != (history.head.event_seq, history.head.event_hash):
         raise CheckpointCorruptError(
             f"the events end with {last.event_seq}, {history.head.event_seq} were committed",
             place=f"events of {history.workflow_id}",
+            hint=_DOCTOR,
+        )
+    if told > history.head.sequence:
+        raise CheckpointCorruptError(
+            f"the events tell of checkpoint {told}, and the last that is stored is {history.head.sequence}",
+            place=history.workflow_id,
             hint=_DOCTOR,
         )
 

@@ -23,6 +23,7 @@ from holdfast.cli.machine import FAIL, INFO, OK, WARN, Check
 from holdfast.cli.mending import mended
 from holdfast.cli.opening import reading
 from holdfast.cli.output import Output, counted, safe, size_text
+from holdfast.cli.validate import QUARANTINE_HINT, QUARANTINED
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointError
 
 if TYPE_CHECKING:
@@ -114,8 +115,10 @@ def _history_checks(kit: Kit, workflows: list[str], output: Output) -> Iterator[
 
 def _finding(finding: Finding) -> Check:
     status = FAIL if finding.harm else WARN
-    hint = "Run `holdfast validate --all --deep`." if finding.harm else ""
-    return Check("files", status, f"{finding.place}: {finding.problem}", hint)
+    hint = "Run `holdfast validate --all --deep`."
+    if finding.place.startswith(QUARANTINED):
+        hint = QUARANTINE_HINT
+    return Check("files", status, f"{finding.place}: {finding.problem}", hint if finding.harm else "")
 
 
 def _newest(kit: Kit, workflows: list[str]) -> datetime | None:

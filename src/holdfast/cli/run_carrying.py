@@ -31,7 +31,11 @@ if TYPE_CHECKING:
 #: Starts the run on an open store.
 Start = Callable[["CheckpointService", RunOptions], Coroutine[Any, Any, "RunResult"]]
 
-_STOPPING = (signal.SIGTERM, signal.SIGINT)
+#: The signals that stop a run, and what the command line calls and answers it.
+_SIGNALLED = {
+    int(signal.SIGTERM): ("terminated", Exit.TERMINATED),
+    int(signal.SIGINT): ("interrupted", Exit.INTERRUPTED),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,7 @@ def carry_out(call: Call, order: Order) -> Ended:
 
     Raises:
         CheckpointError: it could not even begin.
+        Failure: a signal came before it did.
     """
     tally = Tally(order.workflow.plan.agents)
     tally.begin_from(order.fields)
@@ -95,9 +100,18 @@ def carry_out(call: Call, order: Order) -> Ended:
         program_at_work(),
     ):
         ended = _run(service, order, tally, tell)
-    if ended.fault is not None and not tally.is_begun:
-        raise ended.fault
+    if not tally.is_begun:
+        _raise_why_not(ended)
     return ended
+
+
+def _raise_why_not(ended: Ended) -> None:
+    """Tell of a run that did not begin; there is nothing of it to sum up, and maybe nothing to resume."""
+    if ended.fault is not None:
+        raise ended.fault
+    if ended.signal is not None:
+        code, leave = _SIGNALLED[ended.signal]
+        raise Failure(code, leave, f"{code} before the run began", hint="Give the same command again.")
 
 
 @contextmanager
@@ -149,7 +163,7 @@ async def _heeding_signals(work: Coroutine[Any, Any, RunResult]) -> tuple[RunRes
         task.cancel()
 
     # Whoever had a signal ignored wants the process to go on.
-    before = {number: signal.getsignal(number) for number in _STOPPING}
+    before = {number: signal.getsignal(number) for number in _SIGNALLED}
     heeded = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
     for number in heeded:
         loop.add_signal_handler(number, stop, number)

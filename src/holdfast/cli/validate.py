@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 #: So many checkpoints of a neighbourhood are checked by one thread at a time.
 _STRETCH_MAX = 256
 
+#: How the place of what was set aside begins, and what ends its being told.
+QUARANTINED = "quarantine: "
+QUARANTINE_HINT = (
+    "`holdfast quarantine list` names it. A checkpoint put back from a backup is freed by `quarantine "
+    "release`; evidence that nobody needs any more goes with `quarantine drop`."
+)
+
 
 @dataclass(slots=True)
 class Verdict:
@@ -266,33 +273,17 @@ def _validator(kit: Kit) -> Callable[[Listed], tuple[Listed, ValidationResult | 
 
 def check_deeply(output: Output, kit: Kit, verdict: Verdict) -> None:
     """Check the chains of events and everything the store keeps about itself."""
+    from holdfast.application.history import look, read_events
     from holdfast.application.validate import told
 
     for workflow_id in watched(output, sorted(kit.store.workflows()), "events", what=str):
         try:
-            verdict.events += count_events(kit, workflow_id)
+            verdict.events += sum(1 for _ in read_events(kit.store, look(kit.store, workflow_id)))
         except CheckpointError as error:
             verdict.problems.append((f"events of {workflow_id}", told(error, workflow_id)))
     for finding in kit.store.check():
         kept = verdict.problems if finding.harm else verdict.notes
         kept.append((finding.place, finding.problem))
-
-
-def count_events(kit: Kit, workflow_id: str) -> int:
-    """Read the events of a workflow, each verified on top of the one before, and count them."""
-    from holdfast.domain.event import decode_event
-    from holdfast.domain.ids import GENESIS
-
-    previous: str | None = None
-    count = 0
-    for line in kit.store.events(workflow_id):
-        event = decode_event(line, previous)
-        if previous is None and event.seq == 1:
-            # Nothing was pruned before it, so the first one's hash can be checked as well.
-            decode_event(line, GENESIS)
-        previous = event.hash
-        count += 1
-    return count
 
 
 def _print(output: Output, url: str, verdict: Verdict) -> None:
@@ -312,7 +303,18 @@ def _print(output: Output, url: str, verdict: Verdict) -> None:
         output.line(f"{output.paint('valid', 'good')}  {checked}: every byte is what was committed")
     else:
         output.line(f"{counted(len(verdict.problems), 'problem')} in {checked}")
-        output.note("`holdfast recover WORKFLOW --plan` shows what can be brought back.")
+        _advise(output, [place.startswith(QUARANTINED) for place, _ in verdict.problems])
+
+
+def _advise(output: Output, were_set_aside: list[bool]) -> None:
+    """Say what to do next, once for each kind of damage."""
+    if not all(were_set_aside):
+        output.note(
+            "`holdfast recover WORKFLOW --plan` shows what can be brought back; --quarantine keeps the "
+            "damaged bytes, and rebuilds keyframes."
+        )
+    if any(were_set_aside):
+        output.note(f"quarantine: {QUARANTINE_HINT}")
 
 
 def _print_set_aside(output: Output, done: SetAside) -> None:

@@ -60,3 +60,10 @@ def test_stats_tell_what_takes_the_space(store, folder):
     stats = store.stats()
     assert stats["kinds"]["checkpoints"]["files"] == 4 and stats["kinds"]["blobs"]["bytes"] == 40
     assert stats["bytes"] > 0
+
+
+def test_a_manifest_that_was_made_anew_harms_nothing_either(store, folder, root):
+    path = str((folder / "manifest.jsonl").relative_to(root))
+    quarantine.set_aside(Disk(str(root)), path, "flipped", b"x")
+    [finding] = store.check()
+    assert not finding.harm and finding.problem.startswith("flipped; it is a view and was made anew")

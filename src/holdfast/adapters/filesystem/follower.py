@@ -49,6 +49,9 @@ class Follower:
             return forget or bool(frames)
 
     def check(self) -> Iterator[Finding]:
+        if self._reader.ring is None:
+            # Files may be right without it, but nobody can say whether they are all there is.
+            yield Finding("journal", "no ring can be read: what was committed and not yet settled is gone")
         if (damage := self._reader.damage()) is not None:
             yield Finding("journal", f"damaged at {damage.lsn}, durable up to {damage.durable}")
 

@@ -234,12 +234,12 @@ class Recovery:
 
     def _blank(self, account: _Account, way: Way) -> dict[str, object]:
         """Answer the fields that a workflow begins with, if it may begin anew."""
-        if self._kit.store.head(account.workflow_id).sequence:
+        if self._kit.store.head(account.workflow_id).sequence or way.passed_over:
             is_fresh = self._kit.recovery.on_no_valid is OnNoValid.FRESH
             # Whoever wants one certain state is not served by a blank one.
             if not is_fresh or account.mode is RecoveryMode.POINT_IN_TIME:
                 raise self._nothing_valid(way)
-            why = "no checkpoint verifies" if way.newest else "all checkpoints were removed"
+            why = "no checkpoint verifies" if way.passed_over else "all checkpoints were removed"
             account.warnings.append(
                 f"{why}: this is a fresh start, from the events alone. "
                 "What was damaged is in quarantine; see `holdfast quarantine list`."
@@ -251,16 +251,17 @@ class Recovery:
     def _nothing_valid(self, way: Way) -> NoValidCheckpointError:
         """Say that nothing verifies, and what remains."""
         head = self._kit.store.head(way.workflow_id)
-        checkpoints = (
-            f"none of {len(way.passed_over)} checkpoints verifies (damaged pieces: {len(way.damage)})"
-            if way.newest
-            else f"all {head.sequence} checkpoints were removed"
-        )
+        if way.newest:
+            said = f"none of {len(way.passed_over)} checkpoints verifies (damaged pieces: {len(way.damage)})"
+        elif way.passed_over:
+            said = f"{len(way.passed_over)} checkpoints were made, and nothing of them is stored any more"
+        else:
+            said = f"all {head.sequence} checkpoints were removed"
         return NoValidCheckpointError(
-            f"{checkpoints}; {head.event_seq} events were committed",
+            f"{said}; {head.event_seq} events were committed",
             place=way.workflow_id,
-            hint="See `holdfast quarantine list`; restore the files from a backup and release them, or "
-            "start over: recover the latest with on_no_valid=fresh.",
+            hint="See `holdfast quarantine list`; restore the files from a backup and release them, or start "
+            "over from the events: `holdfast recover WORKFLOW --fresh`, in a program on_no_valid=fresh.",
         )
 
     def _events(self, account: _Account, way: Way) -> Iterator[Event]:

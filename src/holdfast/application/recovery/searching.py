@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.application.kit import Kit
 from holdfast.application.reading import Reader
+from holdfast.application.recovery.vanished import vanished
 from holdfast.application.resolve import Found, living
 from holdfast.application.revealing import Revealed
 from holdfast.application.survey import survey
 from holdfast.domain.checkpoint import has_ended
-from holdfast.domain.errors import UNUSABLE, CheckpointError, CheckpointNotFoundError
+from holdfast.domain.errors import UNUSABLE, CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.record import Entry
 from holdfast.domain.recovery import RecoveryMode
 from holdfast.domain.recovery_plan import Damage
+
+_BACKUP = "Restore the workflow's files from a backup if there is one."
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,10 @@ class Search:
         kept = list(living(self._kit.store, workflow_id))
         wanted = [entry for entry in kept if target_sequence is None or entry.sequence <= target_sequence]
         self._check_target(workflow_id, wanted, target_sequence)
+        way = self._newest(workflow_id, wanted, mode)
+        return way if target_sequence is not None else self._after_all(way)
+
+    def _newest(self, workflow_id: str, wanted: list[Entry], mode: RecoveryMode) -> Way:
         if not wanted:
             return Way(workflow_id)
         try:
@@ -85,6 +92,16 @@ class Search:
             if not self._kit.recovery.is_fallback_allowed:
                 raise
             return self._older(workflow_id, wanted, problem)
+
+    def _after_all(self, way: Way) -> Way:
+        """Pass over the checkpoints, too, of which nothing but an event is left."""
+        gone = vanished(self._kit.store, way.workflow_id, way.event_seq)
+        if not gone:
+            return way
+        note = f"the journal tells of checkpoints up to {gone[0]}; {gone[-1]} and later are stored nowhere"
+        if not self._kit.recovery.is_fallback_allowed:
+            raise CheckpointCorruptError(note, place=way.workflow_id, hint=_BACKUP)
+        return replace(way, passed_over=(*gone, *way.passed_over), notes=(*way.notes, f"{note}. {_BACKUP}"))
 
     def _check_target(self, workflow_id: str, wanted: list[Entry], target_sequence: int | None) -> None:
         if target_sequence is not None and (not wanted or wanted[0].sequence != target_sequence):

@@ -105,7 +105,8 @@ function lasted(detail) {
 
 function holder(lease) {
   if (!lease) return "free";
-  return lease.is_live ? short(lease.owner, 60) : `given up by ${short(lease.owner, 60)}`;
+  // One that was given up is not there any more: this one ran out, and its holder may have died.
+  return lease.is_live ? short(lease.owner, 60) : `ran out; ${short(lease.owner, 60)} had it`;
 }
 
 function Head({ detail }) {
