@@ -24,6 +24,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from holdfast.domain import plainjson
@@ -80,9 +81,7 @@ def encode_entry(entry: AuditEntry, head: TrailHead) -> AuditRecord:
     if said != written and _is_step(said, written):
         fields["clock"] = said
     fields["type"], fields["session"] = str(entry.type), entry.session_id
-    for name, given in _named(entry):
-        if given is not None:
-            fields[name] = given
+    _add_names(fields, entry)
     fields["prev_hash"], fields["hash"] = head.hash, ""
     data = _data(entry, head)
     if data:
@@ -248,14 +247,17 @@ def _is_step(said: str, written: str) -> bool:
     return datetime.fromisoformat(written) - datetime.fromisoformat(said) > CLOCK_SLACK
 
 
-def _named(entry: AuditEntry) -> tuple[tuple[str, str | None], ...]:
-    return (
-        ("workflow", entry.workflow_id),
-        ("agent", entry.agent),
-        ("actor", entry.actor),
-        ("outcome", str(entry.outcome)),
-        ("correlation", entry.correlation_id),
-    )
+def _add_names(fields: dict[str, Any], entry: AuditEntry) -> None:
+    """Say who, in the order of a line; what is not known is left out."""
+    if entry.workflow_id is not None:
+        fields["workflow"] = entry.workflow_id
+    if entry.agent is not None:
+        fields["agent"] = entry.agent
+    if entry.actor is not None:
+        fields["actor"] = entry.actor
+    fields["outcome"] = str(entry.outcome)
+    if entry.correlation_id is not None:
+        fields["correlation"] = entry.correlation_id
 
 
 def _data(entry: AuditEntry, head: TrailHead) -> dict[str, Any]:
@@ -298,12 +300,22 @@ def _facts_problem(data: Mapping[str, Any], limit: int = FACTS_MAX) -> str:
     if len(data) > limit:
         return f"there are more than {limit}"
     for name, fact in data.items():
-        if type(name) is not str or not _FACT_NAME.fullmatch(name):
+        if type(name) is not str or not _is_fact_name(name):
             return f"{ascii(name)[:40]} is no name of a fact"
         is_number = type(fact) in (int, bool) and -NUMBER_MAX <= fact <= NUMBER_MAX
         if not is_number and not (type(fact) is str and len(fact) <= FACT_CHARS_MAX):
             return f"{name!r} is neither a short text nor a number"
     return ""
+
+
+@lru_cache(maxsize=1024)
+def _is_fact_name(name: str) -> bool:
+    return _FACT_NAME.fullmatch(name) is not None
+
+
+@lru_cache(maxsize=1024)
+def _is_type(name: str) -> bool:
+    return _TYPE.fullmatch(name) is not None
 
 
 def _shape_problem(fields: dict[str, Any]) -> str:
@@ -317,7 +329,7 @@ def _shape_problem(fields: dict[str, Any]) -> str:
         return "it has no id or no session"
     if type(get("seq")) is not int or not 0 < fields["seq"] <= NUMBER_MAX:
         return "'seq' does not count from one"
-    if type(get("type")) is not str or not _TYPE.fullmatch(fields["type"]):
+    if type(get("type")) is not str or not _is_type(fields["type"]):
         return "'type' is not in capital letters"
     if type(get("outcome")) is not str or fields["outcome"] not in _OUTCOMES:
         return "'outcome' is none that is known"
