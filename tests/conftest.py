@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import shutil
@@ -145,6 +146,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if part := config.getoption("--part"):
         _deselect(config, items, lambda item: item.get_closest_marker("whole_room") is not None)
         _deselect(config, items, lambda item: _is_counted(item) != (part == "counted"))
+
+
+def pytest_collection_finish() -> None:
+    """Have nobody look for rubbish in what stays until the end: modules, and thousands of tests."""
+    gc.collect()
+    gc.freeze()
 
 
 def _deselect(config: pytest.Config, items: list[pytest.Item], is_out: Callable[[pytest.Item], bool]) -> None:
