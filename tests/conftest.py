@@ -148,10 +148,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _deselect(config, items, lambda item: _is_counted(item) != (part == "counted"))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """Look for no rubbish where nothing but what stays is made: modules, and thousands of tests."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """Have nobody look for rubbish in what stays until the end: modules, and thousands of tests."""
-    gc.collect()
+    """Have nobody look through all of that again until the end."""
     gc.freeze()
+    gc.enable()
 
 
 def _deselect(config: pytest.Config, items: list[pytest.Item], is_out: Callable[[pytest.Item], bool]) -> None:
