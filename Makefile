@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := test
 .PHONY: test test-browser test-frameworks setup-browser lint counted uncounted format demo bench compare campaign power-cut setup-machine fuzz mutate dist test-dist sbom docs clean
 
-# Installs the package with extras into an environment.
+# Installs the package with extras into an environment. What is needed of it is compiled when it is first imported.
 define install
 	@if command -v uv >/dev/null; then \
 	  test -x $(2)/bin/python || uv venv --quiet --python $(PYTHON) $(2); \
@@ -25,7 +25,7 @@ define install
 	else \
 	  $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'; \
 	  test -x $(2)/bin/python || $(PYTHON) -m venv $(2); \
-	  $(2)/bin/python -m pip install -qq --disable-pip-version-check -e '.[$(1)]'; \
+	  $(2)/bin/python -m pip install -qq --disable-pip-version-check --no-compile -e '.[$(1)]'; \
 	fi
 	@touch $@
 endef
@@ -49,10 +49,10 @@ BROWSER_SECONDS ?= 900
 test-browser: $(READY) setup-browser
 	timeout $(BROWSER_SECONDS) $(BIN)/python -m pytest -q tests/browser --numprocesses=2 --dist=loadfile
 
-# Lint is done by one core; the other begins with the tests meanwhile.
+# Lint is done by one core while the other collects. Both halves of the tests go on at once: many of one wait,
+# for a lease to end or a server to start, and meanwhile the other has the core.
 test: $(READY) setup-browser  ## Everything a change must pass: lint, types, walls, tests, coverage, no unlisted skips.
-	@$(MAKE) --no-print-directory --jobs=2 lint counted
-	@$(MAKE) --no-print-directory uncounted
+	@$(MAKE) --no-print-directory --jobs=3 lint counted uncounted
 
 # Tests of modules, counting the lines they reach.
 counted: $(READY)

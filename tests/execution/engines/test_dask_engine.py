@@ -119,7 +119,6 @@ def test_a_task_that_is_cancelled_does_not_begin(engine: DaskEngine, tmp_path: P
     assert asyncio.run(cancelled()) == 2
 
 
-@pytest.mark.sweep
 def test_a_worker_killed_past_its_milestone_is_followed_by_another(
     engine: DaskEngine, url: str, tmp_path: Path
 ) -> None:
@@ -140,7 +139,6 @@ def test_where_dask_allows_no_failure_a_killed_worker_is_a_lost_one(url: str, tm
         assert trials.violations(trials.disturbed(engine, url, tmp_path, trials.kill), tmp_path, wanted) == []
 
 
-@pytest.mark.sweep
 def test_what_a_worker_finished_is_adopted_though_its_run_was_killed(
     client: Any, engine: DaskEngine, url: str, tmp_path: Path
 ) -> None:
@@ -151,7 +149,6 @@ def test_what_a_worker_finished_is_adopted_though_its_run_was_killed(
     assert repeated(tmp_path) == []
 
 
-@pytest.mark.sweep
 def test_killed_again_and_again_nothing_committed_is_repeated(
     client: Any, tmp_path: Path, campaign: bool
 ) -> None:

@@ -126,7 +126,6 @@ def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         RayEngine()
 
 
-@pytest.mark.sweep
 def test_a_worker_killed_past_its_milestone_is_followed_by_another(
     engine: RayEngine, url: str, tmp_path: Path
 ) -> None:
@@ -136,7 +135,6 @@ def test_a_worker_killed_past_its_milestone_is_followed_by_another(
     assert any("its worker was lost" in text for text in result.warnings)
 
 
-@pytest.mark.sweep
 def test_a_worker_that_hangs_is_noticed_by_its_lease(cluster: str, tmp_path: Path) -> None:
     # Who hangs in the middle of a commit keeps the others out for half as long as they have patience.
     url = server.url(lock_seconds="10", reconnect_seconds="60")
@@ -146,7 +144,6 @@ def test_a_worker_that_hangs_is_noticed_by_its_lease(cluster: str, tmp_path: Pat
     assert trials.violations(result, tmp_path, wanted) == []
 
 
-@pytest.mark.sweep
 def test_what_a_worker_finished_is_adopted_though_its_run_was_killed(
     cluster: str, engine: RayEngine, url: str, tmp_path: Path
 ) -> None:
@@ -157,7 +154,6 @@ def test_what_a_worker_finished_is_adopted_though_its_run_was_killed(
     assert repeated(tmp_path) == []
 
 
-@pytest.mark.sweep
 def test_killed_again_and_again_nothing_committed_is_repeated(
     cluster: str, tmp_path: Path, campaign: bool
 ) -> None:
