@@ -22,7 +22,7 @@ from tests.process.children import TellingStore, leftovers
 from tests.process.commits import Acknowledged, check_store
 
 JOURNAL_BYTES = 65536
-CONTROL_SECONDS = 20
+CONTROL_SECONDS = 8
 
 
 class LocklessDisk(Disk):
