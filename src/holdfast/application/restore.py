@@ -218,16 +218,23 @@ def open_alone(
     problem = CheckpointCorruptError(
         "nothing tells what the record was committed on", place=f"{workflow_id}@{sequence}", hint=_HINT
     )
-    # A record whose line has no end has no fields either.
-    fields = read_fields([Opened(data[: data.find(b"\n") + 1], b"", "")])
-    told = fields[0].get("parent") if fields else None
-    sought = _parents(store, workflow_id, sequence - 1, listed_parent)
-    for parent in (told,) if isinstance(told, str) else sought:
+    told = _told_parent(data)
+    for parent in _parents(store, workflow_id, sequence - 1, listed_parent) if told is None else (told,):
         try:
             return open_record(data, parent, workflow_id, sequence), parent
         except ChecksumMismatchError as found:
             problem = found
     raise problem
+
+
+def _told_parent(data: bytes) -> str | None:
+    """Read what a record says its parent is; None if it says nothing that can be read."""
+    # A record whose line has no end has no fields either.
+    with suppress(CheckpointCorruptError):
+        for fields in read_fields([Opened(data[: data.find(b"\n") + 1], b"", "")]):
+            parent = fields.get("parent")
+            return parent if isinstance(parent, str) else None
+    return None
 
 
 def _parents(store: Store, workflow_id: str, sequence: int, listed: str) -> Iterator[str]:
