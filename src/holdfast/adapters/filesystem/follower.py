@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
+from holdfast.adapters.filesystem import layout
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.overlay import Files, Overlay
 from holdfast.adapters.filesystem.reader import JournalReader
@@ -17,6 +18,7 @@ class Follower:
     """Keeps an overlay up to date from a journal that others may be writing."""
 
     def __init__(self, disk: Disk) -> None:
+        self._disk = disk
         self._reader = JournalReader(disk)
         self._overlay = Overlay()
         self._mutex = threading.Lock()
@@ -49,11 +51,16 @@ class Follower:
             return forget or bool(frames)
 
     def check(self) -> Iterator[Finding]:
-        if self._reader.ring is None:
+        if self._reader.ring is None and self._has_begun():
             # Files may be right without it, but nobody can say whether they are all there is.
             yield Finding("journal", "no ring can be read: what was committed and not yet settled is gone")
         if (damage := self._reader.damage()) is not None:
             yield Finding("journal", f"damaged at {damage.lsn}, durable up to {damage.durable}")
+
+    def _has_begun(self) -> bool:
+        """Tell whether there ever was a ring: whoever makes a store may die before it."""
+        tops = (layout.CHECKPOINTS, layout.EVENTS, layout.AUDIT)
+        return self._reader.is_told_of or any(map(self._disk.list_folder, tops))
 
     def close(self) -> None:
         self._reader.close()

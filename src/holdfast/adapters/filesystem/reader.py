@@ -86,17 +86,26 @@ class JournalReader:
         found = find_damage(ring, end, durable)
         return None if ring.reread_superblock() else found
 
+    @property
+    def is_told_of(self) -> bool:
+        """Whether writers told each other where a journal ends."""
+        page = self._page()
+        return page is not None and page.tail() is not None
+
     def _durable(self, ring: Ring) -> int:
         """The position that writers marked as durable; a page we cannot read says nothing."""
+        page = self._page()
+        return 0 if page is None else page.durable(ring.superblock.generation)
+
+    def _page(self) -> Page | None:
         try:
             handle = self._disk.open(PAGE_PATH)
         except OSError:
-            return 0
+            return None
         try:
-            page = Page(_Still(self._disk.read(handle, PAGE_BYTES, 0).ljust(PAGE_BYTES, b"\0")))
+            return Page(_Still(self._disk.read(handle, PAGE_BYTES, 0).ljust(PAGE_BYTES, b"\0")))
         finally:
             self._disk.close(handle)
-        return page.durable(ring.superblock.generation)
 
     def close(self) -> None:
         if self.ring is not None:
