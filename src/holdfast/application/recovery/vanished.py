@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
+
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import CheckpointReadError
 from holdfast.domain.event import Event, decode_event
-from holdfast.domain.record import Head
 from holdfast.ports import Store
+
+#: Both events have the names of their entries in the trail.
+_TELLING = (AuditType.CHECKPOINT_CREATED, AuditType.WORKFLOW_RECOVERED)
+_NAMES = tuple(f'"{name}"'.encode() for name in _TELLING)
 
 
 def told_by(event: Event, before: int) -> int:
@@ -14,7 +20,6 @@ def told_by(event: Event, before: int) -> int:
 
     A recovery has given its own account of what was gone by then.
     """
-    # Both events have the names of their entries in the trail.
     if event.type == AuditType.WORKFLOW_RECOVERED:
         return 0
     return max(before, event.cp_seq or 0) if event.type == AuditType.CHECKPOINT_CREATED else before
@@ -25,21 +30,24 @@ def vanished(store: Store, workflow_id: str, after: int) -> tuple[int, ...]:
 
     A listing that is made anew from files that are cut or gone does not know what is missing at its end.
     """
-    head = store.head(workflow_id)
-    told = _last_told(store, workflow_id, after, head)
-    return tuple(range(told, head.sequence, -1))
-
-
-def _last_told(store: Store, workflow_id: str, after: int, head: Head) -> int:
-    told, previous = 0, None
-    try:
-        for line in store.events(workflow_id, after=after):
-            event = decode_event(line, previous)
+    head, told = store.head(workflow_id), set[int]()
+    # Whoever replays the events says what is wrong with them.
+    with suppress(CheckpointReadError):
+        for event in _telling(store, workflow_id, after):
             if event.seq > head.event_seq:
                 # Somebody went on meanwhile.
                 break
-            told, previous = told_by(event, told), event.hash
-    except CheckpointReadError:
-        # Whoever replays the events says what is wrong with them.
-        return told
-    return told
+            if event.type == AuditType.WORKFLOW_RECOVERED:
+                told.clear()
+            elif event.cp_seq is not None and event.cp_seq > head.sequence:
+                told.add(event.cp_seq)
+    return tuple(sorted(told, reverse=True))
+
+
+def _telling(store: Store, workflow_id: str, after: int) -> Iterator[Event]:
+    """Read the events that tell of checkpoints; there may be thousands of others, which are not read."""
+    for line in store.events(workflow_id, after=after):
+        if any(name in line for name in _NAMES):
+            event = decode_event(line, None)
+            if event.type in _TELLING:
+                yield event
