@@ -287,10 +287,10 @@ def test_a_removal_leaves_a_blob_that_a_commit_begins_to_use_at_that_moment(stor
     other = History(store, "V")
     other.commit(blobs={sha256: data})
     other.commit(group=2)
-    query, parameters = statement.build([Unit((History(store).draft(needs=(sha256,)),), (0,))])
+    query, values = statement.build([Unit((History(store).draft(needs=(sha256,)),), (0,))])
     removal = Removal(sequences=(1,), groups=(1,), blobs=(sha256,))
     with store._database.connections.connection() as connection, connection.transaction():
-        connection.execute(query, parameters)
+        connection.send(query, values)
         with beside(lambda: store.remove("V", removal)) as future:
             wait_until_blocked(connection)
             connection.execute("commit")
@@ -349,9 +349,9 @@ def test_without_order_they_do(store, url, monkeypatch):
 def test_transactions_that_commit_in_another_order_than_they_began_hide_nothing(store):
     """No reader goes by the order of ids: what becomes visible later is found all the same."""
     late = History(store, "late").draft()
-    query, parameters = statement.build([Unit((late,), (0,))])
+    query, values = statement.build([Unit((late,), (0,))])
     with store._database.connections.connection() as connection, connection.transaction():
-        connection.execute(query, parameters)
+        connection.send(query, values)
         early = History(store, "early")
         early.commit()
         early.commit()

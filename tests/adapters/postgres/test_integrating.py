@@ -55,9 +55,9 @@ def test_what_is_placed_at_once_is_placed_by_its_time(store):
 def test_what_becomes_visible_later_is_placed_later(store):
     """A transaction that began first and commits last hides nothing and moves nothing."""
     late = Unit((about_the_store(told(1, "a-late")),), (0,))
-    query, parameters = statement.build([], trails.chain_units([late], store.trail_head))
+    query, values = statement.build([], trails.chain_units([late], store.trail_head))
     with store._database.connections.connection() as connection, connection.transaction():
-        connection.execute(query, parameters)
+        connection.send(query, values)
         store.commit([about_the_store(told(2, "b-early"))])
         assert store.integrate() == 2
         before = list(store.leaves())

@@ -27,7 +27,7 @@ def built(commit):
 def take_over_during(store, commit):
     """Let another owner acquire while a commit is in its transaction; answer the head it saw."""
     with store._database.connections.connection() as connection, connection.transaction():
-        connection.execute(*built(commit))
+        connection.send(*built(commit))
 
         def take_over():
             store.acquire(commit.workflow_id, "bob", LONG_SECONDS)
@@ -43,6 +43,8 @@ def take_over_during(store, commit):
 
 
 def _is_waited_for(connection):
+    # Inside a transaction it would see for ever who was connected when it first looked.
+    connection.execute("select pg_stat_clear_snapshot()")
     query = "select 1 from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))"
     return bool(connection.execute(query).fetchall())
 
@@ -65,7 +67,7 @@ def test_without_the_lock_it_would_not(store, monkeypatch):
 def test_the_first_lease_of_a_workflow_waits_for_commits_that_could_not_see_it(store):
     draft = History(store).draft()
     with store._database.connections.connection() as connection, connection.transaction():
-        connection.execute(*built(draft))
+        connection.send(*built(draft))
         with beside(lambda: (store.acquire("W", "bob", LONG_SECONDS), store.head("W"))) as future:
             # Its row is placed, and seen by all who come now; the lease is not granted yet.
             while not store._database.rows("select 1 from leases"):
@@ -79,7 +81,7 @@ def test_the_first_lease_of_a_workflow_waits_for_commits_that_could_not_see_it(s
 def test_a_client_that_never_ends_its_transaction_is_not_waited_for_for_ever():
     store = PostgresStore.open(server.url(reconnect_seconds="0.1"))
     with store._database.connections.connection() as connection, connection.transaction(force_rollback=True):
-        connection.execute(*built(History(store, "V").draft()))
+        connection.send(*built(History(store, "V").draft()))
         # Who finds the row that another one placed cannot know that it waited in vain.
         for owner in ("ann", "ann", "bob"):
             with pytest.raises(StoreLockedError, match="No lease was granted"):
@@ -93,7 +95,7 @@ def test_the_first_lease_waits_for_commits_without_events_too():
     store = PostgresStore.open(server.url(reconnect_seconds="0.1"))
     draft = replace(History(store).draft(), events=())
     with store._database.connections.connection() as connection, connection.transaction():
-        connection.execute(*built(draft))
+        connection.send(*built(draft))
         with pytest.raises(StoreLockedError, match="No lease was granted"):
             store.acquire("W", "ann", LONG_SECONDS)
     assert store.head("W") == draft.head
@@ -104,7 +106,7 @@ def test_a_workflow_that_has_had_a_lease_waits_for_nobody_elses_commits():
     store = PostgresStore.open(server.url(reconnect_seconds="0.1"))
     store.release(store.acquire("W", "ann", LONG_SECONDS))
     with store._database.connections.connection() as connection, connection.transaction(force_rollback=True):
-        connection.execute(*built(History(store, "V").draft()))
+        connection.send(*built(History(store, "V").draft()))
         assert store.acquire("W", "bob", LONG_SECONDS).token == 2
     store.close()
 

@@ -16,7 +16,7 @@ from holdfast.domain.audit_entry import TrailHead
 from holdfast.domain.errors import CheckpointConflictError, CheckpointNotFoundError, LeaseHeldError
 from holdfast.domain.record import Head
 from tests.adapters.postgres import server
-from tests.adapters.postgres.test_statement import REMEMBERED_LETTERS, REMEMBERED_PARAMETERS, planned, units
+from tests.adapters.postgres.test_statement import planned, units
 from tests.adapters.postgres.waiting import beside, transaction, wait_until_blocked
 
 
@@ -26,14 +26,6 @@ def chained(made, head_of=TrailHead):
 
 def started(name):
     return TrailHead(name, 1, "sha256:" + "0" * 64, "2026-01-11T12:00:00.000000Z")
-
-
-@pytest.mark.parametrize("count", [1, 2, 64])
-@pytest.mark.parametrize("head_of", [TrailHead, started])
-def test_the_usual_commit_with_an_entry_is_a_statement_that_the_driver_remembers(store, count, head_of):
-    made = units(store, count, audit=(told(1),))
-    query, parameters = statement.build(made, chained(made, head_of))
-    assert len(query) <= REMEMBERED_LETTERS and len(parameters) <= REMEMBERED_PARAMETERS
 
 
 def test_one_entry_is_sent_as_values_and_several_as_arrays(store):
@@ -113,10 +105,10 @@ def test_a_trail_that_moved_between_snapshot_and_lock_is_met_by_its_key(store):
     """Nothing but the key of the table stands between two lines in one place."""
     store.commit([about_the_store(told(1))])
     stale = chained([Unit((about_the_store(told(2)),), (0,))], started)
-    query, parameters = statement.build([], stale)
+    query, values = statement.build([], stale)
     query = query.replace(telling._STALE.split("where ")[1], "false")
     with store._database.connections.connection() as connection, pytest.raises(errors.UniqueViolation):
-        connection.execute(query, parameters)
+        connection.send(query, values)
 
 
 def test_who_meets_a_key_takes_a_turn(store, monkeypatch):
@@ -151,7 +143,7 @@ def test_an_answer_says_who_does_not_fit_and_where_trails_stand(store):
     history.commit(audit=(told(2),))
     made = [Unit((late,), (0,)), Unit((History(store, "V").draft(),), (1,))]
     with store._database.connections.connection() as connection:
-        rows = connection.execute(*statement.build(made, chained(made))).fetchall()
+        rows = statement.send(connection, made, chained(made))
     answer = telling.read_answer(rows)
     assert answer.misfits == {"W"} and {row[0] for row in answer.met} == {"V", "W"}
     assert answer.heads == [store.trail_head("s-1")] and not answer.is_busy
@@ -162,6 +154,6 @@ def test_an_answer_says_that_somebody_is_at_a_trail(store, url):
     with transaction(url) as other:
         other.execute("select pg_advisory_xact_lock('audit'::regclass::oid::int, hashtext('s-1'))")
         with store._database.connections.connection() as connection:
-            rows = connection.execute(*statement.build([], chained(made))).fetchall()
+            rows = statement.send(connection, [], chained(made))
     answer = telling.read_answer(rows)
     assert answer.is_busy and answer.heads == [TrailHead("s-1")]

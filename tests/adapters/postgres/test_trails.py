@@ -9,6 +9,7 @@ import pytest
 
 from holdfast.adapters.postgres import trails
 from holdfast.adapters.postgres.batch import Unit
+from holdfast.adapters.postgres.connection import Connection
 from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.adapters.postgres.trails import Chained, KnownHeads, Unchainable
 from holdfast.conformance.history import History
@@ -31,13 +32,17 @@ def other(store, url):
 @pytest.fixture
 def statements(store, monkeypatch):
     """Every statement that is sent."""
-    sent, execute = [], psycopg.Cursor.execute
+    sent = []
 
-    def noted(self, query, *rest, **more):
-        sent.append(query)
-        return execute(self, query, *rest, **more)
+    def noting(send):
+        def noted(self, query, *rest, **more):
+            sent.append(query)
+            return send(self, query, *rest, **more)
 
-    monkeypatch.setattr(psycopg.Cursor, "execute", noted)
+        return noted
+
+    for kind, name in ((psycopg.Cursor, "execute"), (Connection, "send"), (Connection, "ask")):
+        monkeypatch.setattr(kind, name, noting(getattr(kind, name)))
     return sent
 
 

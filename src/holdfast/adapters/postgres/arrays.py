@@ -5,12 +5,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 
-import psycopg
-from psycopg.abc import AdaptContext, Buffer
-from psycopg.adapt import AdaptersMap, Dumper
-from psycopg.pq import Format
-from psycopg.types.numeric import Int8BinaryDumper
-
 _NULL = struct.pack("!i", -1)
 _LENGTH = struct.Struct("!i")
 _NUMBER = struct.Struct("!iq")
@@ -23,6 +17,8 @@ class Array:
     """A column of values, encoded."""
 
     __slots__ = ("data",)
+    #: The number of its type for the server.
+    kind = 0
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -32,24 +28,31 @@ class TextArray(Array):
     """Of `text`."""
 
     __slots__ = ()
+    kind = 1009
 
 
 class BytesArray(Array):
     """Of `bytea`."""
 
     __slots__ = ()
+    kind = 1001
 
 
 class Int8Array(Array):
     """Of `bigint`."""
 
     __slots__ = ()
+    kind = 1016
 
 
 class BoolArray(Array):
     """Of `boolean`."""
 
     __slots__ = ()
+    kind = 1000
+
+
+KINDS = (TextArray, BytesArray, Int8Array, BoolArray)
 
 
 def text_array(values: Sequence[str | None]) -> TextArray:
@@ -88,47 +91,5 @@ def _array(kind: int, count: int, items: Iterable[bytes]) -> bytes:
     """Write dimensions, whether there are NULLs (nobody looks), the type, then the items."""
     if not count:
         return struct.pack("!iii", 0, 0, kind)
-    return struct.pack("!iiiii", 1, 1, kind, count, 1) + b"".join(items)
-
-
-class _ArrayDumper(Dumper):
-    format = Format.BINARY
-
-    def dump(self, obj: Array) -> Buffer:
-        return obj.data
-
-
-class _TextArrayDumper(_ArrayDumper):
-    oid = 1009
-
-
-class _BytesArrayDumper(_ArrayDumper):
-    oid = 1001
-
-
-class _Int8ArrayDumper(_ArrayDumper):
-    oid = 1016
-
-
-class _BoolArrayDumper(_ArrayDumper):
-    oid = 1000
-
-
-class Adapting(AdaptContext):
-    """How values of ours travel.
-
-    A whole number is always a `bigint`: else each size of number would be a statement to prepare anew.
-    """
-
-    adapters = AdaptersMap(psycopg.adapters)
-    connection = None
-
-
-for _kind, _dumper in (
-    (TextArray, _TextArrayDumper),
-    (BytesArray, _BytesArrayDumper),
-    (Int8Array, _Int8ArrayDumper),
-    (BoolArray, _BoolArrayDumper),
-    (int, Int8BinaryDumper),
-):
-    Adapting.adapters.register_dumper(_kind, _dumper)
+    # One copy, for an item may be large.
+    return b"".join((struct.pack("!iiiii", 1, 1, kind, count, 1), *items))

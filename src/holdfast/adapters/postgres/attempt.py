@@ -39,7 +39,7 @@ class Attempt:
         while True:
             try:
                 with self._connections.connection() as connection:
-                    return statement.send(connection, units).fetchall()
+                    return statement.send(connection, units)
             except ConnectionLost:
                 self.is_repeated = True
                 self._await_server()

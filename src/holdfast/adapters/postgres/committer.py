@@ -88,7 +88,9 @@ class Committer:
         """
         if len(commits) == 1 and commits[0].events and commits[0].record and commits[0].record.data:
             # What nearly every call is, without detours.
-            return [outcome for _, outcome in self._alone(Unit((commits[0],), (0,)))]
+            unit = Unit((commits[0],), (0,))
+            decided = self._tell([unit]) if commits[0].audit else self._alone(unit)
+            return [outcome for _, outcome in decided]
         outcomes: list[Outcome] = [None] * len(commits)
         pending = list(enumerate(commits))
         while pending:
@@ -191,8 +193,8 @@ class Committer:
             with self._connections.connection() as connection:
                 if not plain.is_plain(units, chained):
                     recorded = [unit for unit in units if not unit.is_empty]
-                    return statement.send(connection, recorded, chained).fetchall()
-                if plain.send(connection, units[0], chained).rowcount:
+                    return statement.send(connection, recorded, chained)
+                if plain.send(connection, units[0], chained):
                     return []
                 raise plain.NotIn
         except StoreClosedError:

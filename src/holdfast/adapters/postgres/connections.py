@@ -9,25 +9,22 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import psycopg
 from psycopg.conninfo import make_conninfo
-from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from holdfast.adapters.postgres import session
 from holdfast.adapters.postgres.address import Address
-from holdfast.adapters.postgres.arrays import Adapting
+from holdfast.adapters.postgres.connection import Connection
 from holdfast.adapters.postgres.embedded import EmbeddedServer
 from holdfast.adapters.postgres.faults import is_getting_ready, translate_refusal
-from holdfast.adapters.postgres.session import Connection
+from holdfast.adapters.postgres.pool import Pool
 from holdfast.domain.errors import CheckpointError, CheckpointReadError, StoreClosedError
-
-Pool = ConnectionPool[Connection]
 
 _FIRST_PAUSE_SECONDS = 0.01
 _LONGEST_PAUSE_SECONDS = 0.5
-_CLOSING_SECONDS = 1.0
 
 
 class ConnectionLost(Exception):
@@ -95,7 +92,7 @@ class Connections:
                 raise ConnectionLost(str(fault)) from fault
             raise
         finally:
-            pool.putconn(connection)
+            pool.give_back(connection)
 
     def persist(self, work: Callable[[Connection], Any]) -> Any:
         """Do what may be done twice, again and again while the server is away.
@@ -142,7 +139,7 @@ class Connections:
             was_closed, self._closed = self._closed, True
             pool, self._pool = self._pool, None
         if pool is not None:
-            pool.close(_CLOSING_SECONDS)
+            pool.close()
         if self._server is not None and not was_closed:
             self._server.leave()
 
@@ -159,32 +156,38 @@ class Connections:
     # -- the pool ----------------------------------------------------------------------------
 
     def _take(self) -> tuple[Pool, Connection]:
-        deadline = self.deadline()
+        deadline: Deadline | None = None
         while True:
             pool = self._pool or self._new_pool()
             try:
-                return pool, pool.getconn(deadline.left_seconds)
-            except PoolClosed:
-                # Another thread found its connection dead and threw the pool away.
+                connection = pool.take(deadline.left_seconds if deadline else self.address.reconnect_seconds)
+            except psycopg.Error as fault:
+                deadline = deadline or self.deadline()
+                problem = translate_refusal(fault, self.address.url)
+                if type(problem) is not CheckpointReadError or deadline.is_over:
+                    # Not chained: what libpq says may repeat what it was told.
+                    raise problem from None
+                deadline.pause()
                 continue
-            except PoolTimeout:
-                raise self._exhausted() from None
+            if connection is None:
+                raise self._exhausted()
+            return pool, connection
 
     def _new_pool(self) -> Pool:
         with self._changing:
             if self._pool is None:
-                self._pool = ConnectionPool(
-                    self._conninfo(),
-                    kwargs={"autocommit": True, "context": Adapting},
-                    configure=self._configure,
-                    min_size=1,
-                    max_size=self.address.pool_size,
-                    timeout=self.address.reconnect_seconds,
-                    num_workers=1,
-                    name="holdfast",
-                    open=True,
-                )
+                self._pool = Pool(partial(self._connect, self._conninfo()), self.address.pool_size)
             return self._pool
+
+    def _connect(self, conninfo: str) -> Connection:
+        # Statements are prepared by the connection itself: the driver would have the server forget them.
+        connection = Connection.connect(conninfo, autocommit=True, prepare_threshold=None)
+        try:
+            session.configure(connection, self.address, read_only=self._read_only)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _discard(self, pool: Pool) -> None:
         """Throw a pool away: when one of its connections has died the others most likely have too."""
@@ -192,7 +195,7 @@ class Connections:
             if self._pool is not pool:
                 return
             self._pool = None
-        pool.close(_CLOSING_SECONDS)
+        pool.close()
 
     def _conninfo(self) -> str:
         """Tell how to connect; `_changing` is held, so that no server is started for a store just closed."""
@@ -201,9 +204,6 @@ class Connections:
         if self._server is None:
             return make_conninfo(**self.address.parameters)
         return make_conninfo(**self._server.parameters())
-
-    def _configure(self, connection: Connection) -> None:
-        session.configure(connection, self.address, read_only=self._read_only)
 
     def _probe(self, deadline: Deadline | None = None) -> None:
         """Connect once, outside the pool, which would not tell why it fails.

@@ -10,10 +10,11 @@ from typing import TypeVar
 
 import psycopg
 from psycopg import errors, sql
+from psycopg.pq.abc import PGresult
 
+from holdfast.adapters.postgres.connection import Connection
 from holdfast.adapters.postgres.connections import ConnectionLost, Connections
 from holdfast.adapters.postgres.faults import PASSING, translate
-from holdfast.adapters.postgres.session import Connection
 from holdfast.adapters.sql.database import NOTHING, Parameters, Row
 from holdfast.adapters.sql.migrations import applied_to
 from holdfast.domain.errors import CheckpointWriteError, InvalidIdError
@@ -23,15 +24,21 @@ T = TypeVar("T")
 #: Times that a transaction is repeated which got into another one's way.
 ATTEMPTS_MAX = 20
 
-_PARAMETER = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
+#: A parameter of a shared statement.
+PARAMETER = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
 #: One number for all stores of a database: migrations are rare, waiting for each other costs nothing.
 _MIGRATION_LOCK = 0x486F6C64666173
 
 
 @lru_cache(maxsize=256)
-def in_dialect(statement: str) -> str:
-    """Write the parameters of a shared statement as the driver wants them."""
-    return _PARAMETER.sub(r"%(\1)s", statement.replace("%", "%%"))
+def in_dialect(statement: str) -> tuple[str, tuple[str, ...]]:
+    """Write a shared statement as the server wants it, and name its parameters in their order."""
+    numbers: dict[str, int] = {}
+
+    def numbered(found: re.Match[str]) -> str:
+        return f"${numbers.setdefault(found[1], len(numbers) + 1)}"
+
+    return PARAMETER.sub(numbered, statement), tuple(numbers)
 
 
 class Statements:
@@ -42,11 +49,14 @@ class Statements:
         self._place = place
 
     def rows(self, sql: str, parameters: Parameters = NOTHING) -> list[Row]:
-        cursor = self._connection.cursor(binary=True)
-        return cursor.execute(in_dialect(sql), parameters).fetchall()
+        return self._connection.read(self._ask(sql, parameters))
 
     def run(self, sql: str, parameters: Parameters = NOTHING) -> int:
-        return self._connection.execute(in_dialect(sql), parameters).rowcount
+        return self._ask(sql, parameters).command_tuples or 0
+
+    def _ask(self, sql: str, parameters: Parameters) -> PGresult:
+        query, names = in_dialect(sql)
+        return self._connection.ask(query, [parameters[name] for name in names])
 
     def script(self, sql: str) -> None:
         # Without parameters: only so may it hold several statements.

@@ -10,20 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from psycopg import Cursor, RawCursor
-
 from holdfast.adapters.postgres.batch import Unit
-from holdfast.adapters.postgres.session import Connection
+from holdfast.adapters.postgres.connection import Connection
 from holdfast.adapters.postgres.statement import ENTRY, EVENT, kind_of
 from holdfast.adapters.postgres.telling import kind_of_told
 from holdfast.adapters.postgres.trails import ENTRY_NAMES, SESSION_LOCK, Chained
 from holdfast.adapters.sql.cutting import cut_event, cut_record
-from holdfast.adapters.sql.database import Row
-from holdfast.adapters.sql.rows import ENTRY_NAMES as RECORD_NAMES
 from holdfast.adapters.sql.rows import entry_row
 from holdfast.domain.record import Commit
-
-_PHASE = RECORD_NAMES.index("phase")
 
 
 class NotIn(Exception):
@@ -51,9 +45,11 @@ def _text(*, has_record: bool) -> str:
 
     def stands(table: str, key: str, columns: str, of: str, number: str, name: str) -> str:
         last = columns.partition(",")[0]
+        # Bounded from below: else the server reads a whole page of an index to find its last row.
         return (
             f"coalesce((select ({columns}) = ({number}, {name}) from {table} "
-            f"where {key} = {of} order by {last} desc limit 1), ({number}, {name}) = (0, 'GENESIS'))"
+            f"where {key} = {of} and {last} >= {number} order by {last} desc limit 1), "
+            f"({number}, {name}) = (0, 'GENESIS'))"
         )
 
     conditions = (
@@ -94,11 +90,11 @@ def is_plain(units: Sequence[Unit], chained: Chained) -> bool:
     return len(units) == 1 and len(chained.records) == 1 and units[0].is_plain
 
 
-def send(connection: Connection, unit: Unit, chained: Chained) -> Cursor[Row]:
-    """Send a plain commit with its entry; the cursor has a row if it got in."""
+def send(connection: Connection, unit: Unit, chained: Chained) -> bool:
+    """Send a plain commit with its entry; answer whether it got in."""
     commit = unit.commits[0]
     query = _TEXTS[commit.record is not None]
-    return RawCursor(connection).execute(query, _parameters(commit, chained), prepare=True, binary=True)
+    return bool(connection.send(query, _parameters(commit, chained)).ntuples)
 
 
 def _parameters(commit: Commit, chained: Chained) -> list[Any]:
@@ -120,12 +116,7 @@ def _parameters(commit: Commit, chained: Chained) -> list[Any]:
         cut_event(commit.workflow_id, event),
     ]
     if record is not None:
-        entry = entry_row(record.entry)
-        values += entry
-        # Sent as text of no type, a number that may be missing is the same statement with and without it.
-        phase = entry[_PHASE]
-        if phase is not None:
-            values[_PHASE - len(entry)] = str(phase)
+        values += entry_row(record.entry)
         values.append(cut_record(commit.workflow_id, record) or None)
     values += told[1:]
     return values

@@ -10,8 +10,6 @@ from psycopg import sql
 from holdfast.adapters.postgres.address import Address
 from holdfast.domain.errors import UnsupportedVersionError
 
-Connection = psycopg.Connection[tuple[Any, ...]]
-
 #: The oldest server that it was tried on.
 VERSION_MIN = 150000
 
@@ -30,11 +28,12 @@ select set_config('search_path', %(search_path)s, false),
     set_config('enable_seqscan', 'off', false),
     set_config('jit', 'off', false),
     set_config('plan_cache_mode', 'force_generic_plan', false),
-    set_config('timezone', 'UTC', false)
+    set_config('timezone', 'UTC', false),
+    set_config('client_encoding', 'UTF8', false)
 """
 
 
-def configure(connection: Connection, address: Address, *, read_only: bool) -> None:
+def configure(connection: psycopg.Connection[Any], address: Address, *, read_only: bool) -> None:
     """Tell a new connection how it is used."""
     settings = {
         "search_path": sql.Identifier(address.schema).as_string(connection),
@@ -44,7 +43,7 @@ def configure(connection: Connection, address: Address, *, read_only: bool) -> N
     connection.execute(_TELL, settings)
 
 
-def require_usable(connection: Connection, place: str) -> None:
+def require_usable(connection: psycopg.Connection[Any], place: str) -> None:
     """Refuse a server that is too old, or a database that cannot hold every text.
 
     Raises:

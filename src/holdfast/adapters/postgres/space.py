@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from holdfast.adapters.postgres.connection import Connection
 from holdfast.adapters.postgres.database import PostgresDatabase
-from holdfast.adapters.postgres.session import Connection
 
 TABLES = ("checkpoints", "events", "keyframes", "blobs", "blob_uses", "leases", "audit", "files")
 

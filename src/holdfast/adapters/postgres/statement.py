@@ -19,11 +19,10 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from psycopg import Cursor
-
 from holdfast.adapters.postgres import arrays, telling
 from holdfast.adapters.postgres.batch import Unit
-from holdfast.adapters.postgres.session import Connection
+from holdfast.adapters.postgres.connection import Connection
+from holdfast.adapters.postgres.database import in_dialect
 from holdfast.adapters.postgres.trails import Chained
 from holdfast.adapters.sql.cutting import cut_event, cut_record
 from holdfast.adapters.sql.database import Row
@@ -122,25 +121,24 @@ class Parts:
     uses: list[Row] = field(default_factory=list)
 
 
-def build(units: Sequence[Unit], chained: Chained | None = None) -> tuple[str, dict[str, Any]]:
-    """Write the statement for units that all bring events, or of which none does; and its parameters.
+def build(units: Sequence[Unit], chained: Chained | None = None) -> tuple[str, list[Any]]:
+    """Write the statement for units that all bring events, or of which none does; and its values.
 
     Args:
         units: What is recorded.
         chained: Entries to be told with it, all or nothing. Then there may be no unit at all.
     """
     shape, parameters = _recording(units)
-    if chained is None or not chained.records:
-        return text(shape), parameters
-    parameters |= telling.parameters(chained)
-    entries = ONE if len(chained.records) == 1 else MANY
-    return text(replace(shape, entries=entries)), parameters
+    if chained is not None and chained.records:
+        parameters |= telling.parameters(chained)
+        shape = replace(shape, entries=ONE if len(chained.records) == 1 else MANY)
+    query, names = in_dialect(text(shape))
+    return query, [parameters[name] for name in names]
 
 
-def send(connection: Connection, units: Sequence[Unit], chained: Chained | None = None) -> Cursor[Row]:
+def send(connection: Connection, units: Sequence[Unit], chained: Chained | None = None) -> list[Row]:
     """Send it; answered is what the units that did not get in have met, and with entries the trails then."""
-    query, parameters = build(units, chained)
-    return connection.cursor(binary=True).execute(query, parameters, prepare=True)
+    return connection.read(connection.send(*build(units, chained)))
 
 
 def _recording(units: Sequence[Unit]) -> tuple[Shape, dict[str, Any]]:
@@ -173,7 +171,7 @@ def _recording(units: Sequence[Unit]) -> tuple[Shape, dict[str, Any]]:
 
 @lru_cache(maxsize=256)
 def text(shape: Shape) -> str:
-    """Write the statement of a shape, on one line: the driver remembers only those that are short."""
+    """Write the statement of a shape, its parameters by name."""
     has_units, is_one = not shape.is_empty, shape.entries == ONE
     ctes, answer = _judging(shape) if has_units else [], _ANSWER
     if shape.entries:
@@ -261,11 +259,11 @@ def _relation(prefix: str, names: Sequence[str], shape: Shape) -> str:
 
 
 def _values(prefix: str, names: Sequence[str]) -> str:
-    return "values (" + ", ".join(f"%({prefix}_{name})s::{kind_of(name)}" for name in names) + ")"
+    return "values (" + ", ".join(f":{prefix}_{name}::{kind_of(name)}" for name in names) + ")"
 
 
 def _unnest(prefix: str, names: Sequence[str]) -> str:
-    return "select * from unnest(" + ", ".join(f"%({prefix}_{n})s::{kind_of(n)}[]" for n in names) + ")"
+    return "select * from unnest(" + ", ".join(f":{prefix}_{n}::{kind_of(n)}[]" for n in names) + ")"
 
 
 def kind_of(name: str) -> str:
@@ -319,11 +317,7 @@ def _parameters(prefix: str, names: Sequence[str], rows: Sequence[Row], *, is_si
     if not rows:
         return {}
     if is_single:
-        # Sent as text of no type, a number that may be missing is the same statement with and without it.
-        return {
-            f"{prefix}_{name}": str(value) if name == "phase" and value is not None else value
-            for name, value in zip(names, rows[0], strict=True)
-        }
+        return {f"{prefix}_{name}": value for name, value in zip(names, rows[0], strict=True)}
     columns = zip(*rows, strict=True)
     return {f"{prefix}_{name}": _array(name, column) for name, column in zip(names, columns, strict=True)}
 

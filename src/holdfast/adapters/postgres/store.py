@@ -24,7 +24,7 @@ from holdfast.domain.errors import (
     StoreNotFoundError,
     StoreReadOnlyError,
 )
-from holdfast.domain.quarantine import FOLDER
+from holdfast.domain.quarantine_marks import FOLDER
 from holdfast.domain.record import Commit, Keyframe, Lease, Removal
 from holdfast.ports import Finding
 

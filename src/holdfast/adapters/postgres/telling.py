@@ -33,7 +33,7 @@ tip as (
 _STALE = "select from tip where not is_mine or (coalesce(at, 0), coalesce(top, 'GENESIS')) <> (seq, hash)"
 _ALL_FIT = "and (select count(*) from fit) = (select count(*) from asked)"
 _ALL_IN = "(select count(*) from first) = (select count(*) from asked)"
-#: Short names for the columns of entries: a long statement would not be remembered by the driver.
+#: Short names for the columns of entries.
 _LETTERS = "abcdefgh"
 _LINE = _LETTERS[ENTRY_NAMES.index("line")]
 
@@ -125,8 +125,8 @@ def kind_of_told(name: str) -> str:
 
 def _relation(prefix: str, names: Sequence[str], *, is_one: bool) -> str:
     if is_one:
-        return "values (" + ", ".join(f"%({prefix}_{name})s::{_KINDS[name][0]}" for name in names) + ")"
-    columns = ", ".join(f"%({prefix}_{name})s::{_KINDS[name][0]}[]" for name in names)
+        return "values (" + ", ".join(f":{prefix}_{name}::{_KINDS[name][0]}" for name in names) + ")"
+    columns = ", ".join(f":{prefix}_{name}::{_KINDS[name][0]}[]" for name in names)
     return f"select * from unnest({columns})"
 
 

@@ -14,8 +14,8 @@ import psycopg
 
 from holdfast.adapters.postgres import arrays
 from holdfast.adapters.postgres.batch import Unit
-from holdfast.adapters.postgres.database import in_dialect
-from holdfast.adapters.postgres.session import Connection
+from holdfast.adapters.postgres.connection import Connection
+from holdfast.adapters.postgres.database import PARAMETER
 from holdfast.adapters.sql import rows
 from holdfast.adapters.sql.database import Row, Transaction
 from holdfast.adapters.sql.trail import AUDIT_NAMES, audit_row
@@ -189,7 +189,8 @@ def begin(
     locking, reading = (_LOCK_ONE, _HEAD_OF_ONE) if is_one else (_LOCK, _HEADS)
     wanted = {"session_id": sessions[0]} if is_one else {"sessions": list(sessions), "files": list(files)}
     cursor = psycopg.ClientCursor(connection)
-    cursor.execute(in_dialect(f"begin; {locking}; {reading}"), {**wanted, "idle": _idle(lock_seconds)})
+    query = PARAMETER.sub(r"%(\1)s", f"begin; {locking}; {reading}")
+    cursor.execute(query, {**wanted, "idle": _idle(lock_seconds)})
     while cursor.nextset():
         pass
     return {name: TrailHead(name) for name in sessions} | _by_name(cursor.fetchall())

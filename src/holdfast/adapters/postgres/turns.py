@@ -20,10 +20,10 @@ from psycopg import errors
 
 from holdfast.adapters.postgres import arrays, plain, statement, trails
 from holdfast.adapters.postgres.batch import Unit
+from holdfast.adapters.postgres.connection import Connection
 from holdfast.adapters.postgres.connections import ConnectionLost, Deadline
 from holdfast.adapters.postgres.database import ATTEMPTS_MAX, PostgresDatabase, Statements
 from holdfast.adapters.postgres.faults import PASSING, unknown, unwritten
-from holdfast.adapters.postgres.session import Connection
 from holdfast.adapters.postgres.trails import Chained, KnownHeads
 from holdfast.adapters.sql import trail
 from holdfast.adapters.sql.database import Row
@@ -139,10 +139,10 @@ class Turn:
             if refusal is not None:
                 return Turned(refusal=refusal), Chained()
         self._sent = chained = trails.chain_units(self._units, heads.__getitem__)
-        if plain.is_plain(self._units, chained) and plain.send(connection, self._units[0], chained).rowcount:
+        if plain.is_plain(self._units, chained) and plain.send(connection, self._units[0], chained):
             return Turned(), chained
         recorded = [unit for unit in self._units if not unit.is_empty]
-        met = statement.send(connection, recorded).fetchall() if recorded else []
+        met = statement.send(connection, recorded) if recorded else []
         outside = {row[0] for row in met}
         kept = [unit for unit in self._units if unit.workflow_id not in outside]
         if met:
