@@ -93,13 +93,6 @@ class SimulatedDisk(Disk):
         self._find(path).sync()
         self.machine.did(f"sync folder {path}")
 
-    def remove_folder(self, path: str) -> None:
-        parent, _, name = path.rpartition("/")
-        if self._find(path).entries:
-            raise OSError(errno.ENOTEMPTY, "not empty", path)
-        self._find(parent).change((name, None))
-        self.machine.did(f"rmdir {path}")
-
     # -- files -------------------------------------------------------------------------------
 
     def _inode(self, path: str) -> Inode | None:

@@ -79,7 +79,7 @@ def test_it_goes_red_when_the_settled_point_is_not_synced(monkeypatch: pytest.Mo
 
 
 def test_it_goes_red_when_an_entry_gets_no_place_in_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TrailDraft, "_append_places", lambda self, lines: None)
+    monkeypatch.setattr(TrailDraft, "_append_place", lambda self, line: None)
     assert any("where they are not" in text for text in violations())
 
 

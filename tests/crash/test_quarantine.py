@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from holdfast.adapters.filesystem.store import FilesystemStore
-from holdfast.application.quarantine_files import is_quarantined, parts_of_report, reports
+from holdfast.application.quarantine_files import parts_of_report, reports
+from holdfast.application.quarantine_marks import is_quarantined
 from holdfast.application.service import CheckpointService
 from holdfast.bootstrap import build_kit
 from holdfast.config import Config

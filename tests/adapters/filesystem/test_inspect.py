@@ -51,6 +51,16 @@ def test_a_wrong_blob_is_named(store, folder, root):
     assert places(store) == [blob.name]
 
 
+def test_a_blob_that_a_checkpoint_needs_and_is_gone_is_named(store, folder, fill, root):
+    data = b"needed" * 10
+    fill("wf", 1, blobs=(commits.sha256(data),))
+    store.commit([Commit("other", Head(), blobs={commits.sha256(data): data})])
+    store.settle()
+    assert places(store) == []
+    (root / layout.blob_path(commits.sha256(data))).unlink()
+    assert places(store) == [commits.sha256(data)]
+
+
 def test_what_is_in_quarantine_is_told(store, folder, root):
     quarantine.set_aside(Disk(str(root)), "journal", "flipped", b"x")
     assert [finding.problem for finding in store.check()] == ["flipped"]

@@ -47,6 +47,7 @@ def flip(data, at):
         (TRAIL, lambda data: data + data, TRAIL),
         (TRAIL, lambda data: b"", TRAIL),
         (PAYLOADS, lambda data: flip(data, 2), PAYLOADS),
+        (PAYLOADS, lambda data: flip(data, data.find(b"reason")), PAYLOADS),
         (PAYLOADS, lambda data: data[:256], PAYLOADS),
         (PAYLOADS, lambda data: data[:-1], PAYLOADS),
         (layout.ORDER, lambda data: flip(data, 3), layout.ORDER),

@@ -27,14 +27,14 @@ def seen(store, fill, root):
 
 
 def test_a_keyframe_seals_the_groups_before_the_newest(seen):
-    sums = sums_of_sealed(seen.files, seen.views, "wf")
+    sums = sums_of_sealed(seen.files, seen.views.manifest("wf"))
     assert list(sums) == [1]
     draft = Draft(seen.files, Ends(seen.files))
     add_keyframe(draft, seen.views, "wf", commits.keyframe(5), sums)
     written = {operation.path.rpartition("/")[2]: operation.data for operation in draft.operations}
     assert list(written) == ["checkpoint_000005.json", "SHA256SUMS", "manifest.jsonl"]
-    sealed = [o.data for o in draft.operations if o.path.endswith("SHA256SUMS")]
-    assert sealed[-1] == f"{sums[1]}  checkpoint_000001.deltas.jsonl\n".encode()
+    sealed = written["SHA256SUMS"].splitlines()
+    assert len(sealed) == 2 and sealed[-1] == f"{sums[1]}  checkpoint_000001.deltas.jsonl".encode()
 
 
 @pytest.mark.parametrize("sequence", [1, 99])
@@ -64,8 +64,9 @@ def spoilt(store, root):
 
 def test_a_damaged_keyframe_is_told_from_a_whole_one(spoilt):
     views = spoilt._fresh()
-    assert damaged_keyframe(views, "W", 1) is None and damaged_keyframe(views, "W", 9) is None
-    assert damaged_keyframe(views, "W", 2) == spoilt.keyframes("W")[1]
+    listed = views.manifest("W")
+    assert damaged_keyframe(views, listed, 1) is None and damaged_keyframe(views, listed, 9) is None
+    assert damaged_keyframe(views, listed, 2) == spoilt.keyframes("W")[1]
 
 
 @pytest.mark.parametrize("data", [b"two", b"another two", b"large" * 20_000])
@@ -114,7 +115,7 @@ def test_sealed_files_are_summed_once_and_those_that_were_are_not_read_again(sto
         return read(path, *span)
 
     monkeypatch.setattr(follower.files, "read", noting)
-    assert sums_of_sealed(follower.files, follower.views, "wf") == {}
+    assert sums_of_sealed(follower.files, follower.views.manifest("wf")) == {}
     follower.close()
     assert [path for path in looked if path.endswith(".deltas.jsonl")] == []
     store.settle()

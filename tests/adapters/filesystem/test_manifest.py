@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -91,6 +93,22 @@ def test_a_line_that_repeats_nothing_is_no_line():
     for lines in (start + short, start + whole + keyframe + short, start + whole + short + short):
         with pytest.raises(ManifestDamaged):
             parse(lines)
+
+
+def test_a_line_that_was_just_written_tells_what_is_known_and_only_in_its_place():
+    first, second = (Entry(n, f"u{n}", "t", "x", f"c{n}", n - 1, group=1, length=9) for n in (1, 2))
+    whole, short = entry_line(first, 0), entry_line(second, 9, Listed(first, 9))
+    written = {whole: Listed(first, 9, line=whole), short: Listed(second, 18, line=short, before=first)}
+    start, left = header_line("wf"), written.copy()
+    read = parse(start + whole + short, written=left)
+    assert read == parse(start + whole + short) and read.entries[2] is second and left == {}
+    for lines in (start + short, start + whole + short + short):
+        with pytest.raises(ManifestDamaged):
+            parse(lines, written=written.copy())
+    other = entry_line(replace(first, agent="another"), 0)
+    assert parse(start + other + short, written=written.copy()).entries[2].agent == "another"
+    moved = entry_line(first, 50)
+    assert parse(start + moved + short, written=written.copy()).offsets[2] == 59
 
 
 def some_manifest():

@@ -46,13 +46,36 @@ def test_laid_over_equals_applied(tmp_path_factory, listed, applied, offset, len
     assert seen.list_folder("a") == truth.list_folder("a")
 
 
+def growths():
+    return st.lists(st.binary(max_size=9), min_size=1, max_size=8)
+
+
+@pytest.mark.sweep
+@settings(max_examples=150)
+@given(growths(), st.integers(0, 8), st.integers(0, 40), st.none() | st.integers(0, 40))
+def test_of_a_file_that_only_grows_any_window_is_seen(tmp_path_factory, added, applied, offset, length):
+    disk = Disk(str(tmp_path_factory.mktemp("grown")))
+    overlay, end = Overlay(), 0
+    for index, data in enumerate(added):
+        operation = Operation(Kind.WRITE, "f", end, data)
+        if index < applied:
+            Applier(disk).apply([operation])
+        overlay.add(frame(8 * index + 8), [operation])
+        end = operation.end
+    # What the files hold by now may have been forgotten, or not yet.
+    overlay.drop(8 * (applied // 2))
+    seen, whole = Files(disk, overlay), b"".join(added)
+    assert (seen.size("f"), seen.read("f")) == (len(whole), whole)
+    assert seen.read("f", offset, length) == whole[offset : None if length is None else offset + length]
+
+
 def test_dropping_forgets_only_what_the_files_hold(disk):
     overlay = Overlay()
     overlay.add(frame(8), [Operation(Kind.WRITE, "f", 0, b"one")])
     overlay.add(frame(16), [Operation(Kind.WRITE, "f", 3, b"two")])
     overlay.drop(8)
     assert [operation.data for operation in overlay.of("f")] == [b"two"]
-    assert [end for end, _, _ in overlay.through(16)] == [16]
+    assert [pending.end for pending in overlay.through(16)] == [16]
     overlay.clear()
     assert overlay.paths() == []
 

@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.ring import SLOT_BYTES
-from holdfast.adapters.filesystem.ring_files import FOLDER, generation_of, newest_ring, ring_path
+from holdfast.adapters.filesystem.ring_files import FOLDER, generation_of, newest_ring, open_lock, ring_path
 
 CAPACITY = 4096
 
@@ -14,6 +14,16 @@ def disk(tmp_path):
     disk = Disk(str(tmp_path))
     disk.make_folder(FOLDER)
     return disk
+
+
+def test_a_folder_that_is_gone_is_made_anew_and_told(tmp_path):
+    disk = Disk(str(tmp_path))
+    handle, damage = open_lock(disk)
+    assert "was gone" in str(damage) and (tmp_path / FOLDER / "lock").is_file()
+    again, damage = open_lock(disk)
+    assert damage is None
+    for one in (handle, again):
+        disk.close(one)
 
 
 @pytest.mark.parametrize("name, generation", [("ring-000012", 12), ("ring-000001.tmp", None), ("lock", None)])

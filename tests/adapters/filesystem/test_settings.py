@@ -22,6 +22,12 @@ def test_no_settings_no_store(tmp_path):
         read_settings(Disk(str(tmp_path)))
 
 
+def test_settings_that_are_gone_beside_a_store_are_told_as_such(tmp_path):
+    (tmp_path / "checkpoints" / "00").mkdir(parents=True)
+    with pytest.raises(StoreNotFoundError, match="the rest of a store is here"):
+        read_settings(Disk(str(tmp_path)))
+
+
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", '{"version": 1}', '{"format": "x", "version": 1, "store_id": ""}']
 )

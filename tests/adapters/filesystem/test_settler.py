@@ -6,7 +6,10 @@ import errno
 
 import pytest
 
+from holdfast.adapters.filesystem import layout
+from holdfast.adapters.filesystem.apply import Applier
 from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.journal import Journal
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.domain.errors import CheckpointWriteError, StoreClosedError
 from tests.adapters.filesystem import commits
@@ -121,3 +124,39 @@ def test_after_the_end_nobody_settles_and_nobody_is_woken(tmp_path):
     assert committer.settler._thread is None
     with pytest.raises(StoreClosedError):
         committer.settler.settle()
+
+
+def test_what_this_process_applied_it_settles_without_reading_the_journal(store, fill, monkeypatch):
+    fill("wf", 3)
+    committer = store._committer
+    committer.settler.apply()
+    fill("wf", 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "frames_since_settled", lambda self: pytest.fail("the journal was read"))
+        store.settle()
+    assert committer.pending_bytes == 0
+
+
+def test_what_others_applied_in_between_is_settled_too(store, fill, root, monkeypatch):
+    other = FilesystemStore.open(str(root), journal_bytes=JOURNAL_BYTES, background=False)
+    fill("wf", 2)
+    store._committer.settler.apply()
+    theirs = commits.checkpoint("theirs", other.head("theirs"))
+    assert other.commit([theirs]) == [None]
+    assert other._committer is not None
+    other._committer.settler.apply()
+    fill("wf", 1)
+    synced: list[str] = []
+    sync_file = Applier._sync_file
+
+    def watched(self, path):
+        synced.append(path)
+        sync_file(self, path)
+
+    monkeypatch.setattr(Applier, "_sync_file", watched)
+    store.settle()
+    assert layout.deltas_path(layout.workflow_folder("theirs"), 1) in synced
+    assert store._committer.pending_bytes == 0
+    other.settle()
+    other.close()
+    assert store.head("theirs") == theirs.head and len(list(store.records("wf", 1, 3))) == 3

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -146,3 +148,19 @@ def test_another_folder_in_its_place_is_not_taken_for_the_store(tmp_path: Path) 
             service.create_checkpoint("WF-1", {"n": 2})
         (tmp_path / "store").rename(tmp_path / "other")
         (tmp_path / "away").rename(tmp_path / "store")
+
+
+def test_a_store_whose_journal_is_gone_goes_on_and_says_so(tmp_path):
+    first = commits.checkpoint("wf", Head())
+    with closing(FilesystemStore.open(str(tmp_path))) as store:
+        assert store.commit([first]) == [None]
+    shutil.rmtree(tmp_path / "journal")
+    with pytest.warns(StoreDamageWarning, match="journal's folder was gone"):
+        store = FilesystemStore.open(str(tmp_path))
+    with closing(store):
+        assert store.head("wf") == first.head
+        assert any("journal" in str(problem) for problem in store.check())
+        second = commits.checkpoint("wf", first.head)
+        assert store.commit([second]) == [None]
+    with closing(FilesystemStore.open(str(tmp_path))) as store:
+        assert store.head("wf") == second.head

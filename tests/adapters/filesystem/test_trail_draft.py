@@ -96,3 +96,15 @@ def test_what_is_told_and_erased_at_once_is_gone_too(store, root):
     one, two = commit(told(1, why="short-lived")), commit(told(2), erased=(("s-1", 2),))
     assert store.commit([one, two]) == [None, None]
     assert not any(b"short-lived" in path.read_bytes() for path in root.rglob("*") if path.is_file())
+
+
+def test_what_is_told_after_an_erasure_lies_behind_the_payloads_that_stay(store, root):
+    tell(store, told(1, why="goes"), told(2, why="the reason that stays"))
+    store.close()
+    again = FilesystemStore.open(str(root), journal_bytes=JOURNAL_BYTES, background=False)
+    # Where its file ends nobody has asked yet: what is overwritten in the middle of it does not tell.
+    tell(again, erased=(("s-1", 2),))
+    tell(again, told(3, why="another reason"))
+    reasons = [json.loads(again.payload("s-1", seq) or b"{}").get("data") for seq in (2, 3, 4)]
+    assert reasons == [None, {"why": "the reason that stays"}, {"why": "another reason"}]
+    again.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.adapters.filesystem import layout, views
+from holdfast.adapters.filesystem import layout, manifest, views
 from holdfast.adapters.filesystem.manifest import entry_line, summed_line, transition_line
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.conformance.history import History, blob_name
@@ -31,6 +31,19 @@ def test_a_damaged_manifest_is_made_anew(store, fill, root):
     path.write_bytes(path.read_bytes().replace(b"agent_complete", b"agent_completE", 1))
     again = FilesystemStore.open(str(root), read_only=True)
     assert [entry.type for entry in again.entries("wf")] == ["agent_complete"] * 3
+
+
+def test_what_this_process_listed_is_known_without_being_read_again(store, fill, root, monkeypatch):
+    fill("wf", 2)
+    list(store.entries("wf"))
+    fill("wf", 3)
+    with monkeypatch.context() as patch:
+        patch.setattr(manifest, "parse_line", lambda line: pytest.fail(f"read again: {line!r}"))
+        listed = list(store.entries("wf"))
+    monkeypatch.setattr(views, "_REMEMBERED_LINES", 2)
+    fill("wf", 5)
+    assert list(store.entries("wf"))[:5] == listed
+    assert list(store.entries("wf")) == list(FilesystemStore.open(str(root), read_only=True).entries("wf"))
 
 
 def test_a_cut_delta_file_is_told(store, fill, root):
@@ -117,6 +130,22 @@ def test_a_commit_mends_the_manifest_before_it_adds_to_it(store, fill, root, dam
     last = FilesystemStore.open(str(root), read_only=True)
     assert [entry.sequence for entry in last.entries("wf")] == [1, 2, 3, 4]
     assert len(list(last.records("wf", 1, 4))) == 4
+
+
+@pytest.mark.parametrize("lines", [1, 2, 3])
+def test_a_manifest_that_was_cut_between_lines_hides_no_checkpoint(store, fill, root, lines):
+    fill("wf", 3)
+    fill("wf", 2, group=3)
+    store.settle()
+    store.close()
+    path = root / layout.workflow_folder("wf") / "manifest.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-lines]))
+    again = FilesystemStore.open(str(root), background=False)
+    assert again.head("wf").sequence == 5
+    assert [entry.sequence for entry in again.entries("wf")] == [1, 2, 3, 4, 5]
+    assert again.commit([commits.checkpoint("wf", again.head("wf"), 3)]) == [None]
+    assert again.head("wf").sequence == 6 and len(list(again.records("wf", 1, 6))) == 6
+    again.close()
 
 
 def test_a_manifest_that_was_written_anew_is_not_taken_for_more_of_the_old_one(store, root):

@@ -32,9 +32,9 @@ def test_two_commits_of_one_group_follow_each_other(draft):
     standing = draft.add(first, Standing(Head()))
     second = commits.checkpoint("wf", standing.head)
     draft.add(second, standing)
-    assert first.record is not None
-    deltas = [op for op in draft.operations if op.path.endswith(".deltas.jsonl")]
-    assert [op.offset for op in deltas] == [0, len(first.record.data)]
+    assert first.record is not None and second.record is not None
+    [deltas] = [op for op in draft.operations if op.path.endswith(".deltas.jsonl")]
+    assert (deltas.offset, deltas.data) == (0, first.record.data + second.record.data)
 
 
 def test_a_tombstone_without_bytes_has_a_line_and_no_file(draft):
@@ -71,20 +71,28 @@ def test_a_blob_is_written_once_and_a_missing_one_is_told(draft):
         draft.check(Commit("w", Head(), needs=("f" * 64,)), Standing(Head()))
 
 
-def test_ends_follow_operations_and_are_bounded(files, monkeypatch):
+def test_ends_follow_operations_and_are_bounded(files, tmp_path, monkeypatch):
     monkeypatch.setattr(writer, "_REMEMBERED_FILES_MAX", 2)
     ends = Ends(files)
-    ends.note(Operation(Kind.WRITE, "a", 5, b"xyz"))
+    (tmp_path / "a").write_bytes(b"12345")
+    assert ends.of("a") == 5
+    ends.follow([Operation(Kind.WRITE, "a", 5, b"xyz"), Operation(Kind.WRITE, "a", 0, b"x")])
     assert ends.of("a") == 8
-    ends.note(Operation(Kind.REPLACE, "a", 0, b"x"))
-    assert ends.of("a") == 1
-    ends.note(Operation(Kind.UNLINK, "a"))
-    assert ends.of("a") == 0
-    for name in "bcd":
-        ends.note(Operation(Kind.WRITE, name, 0, b"x"))
-    assert ends.of("b") == 0
+    for kind in (Kind.REPLACE, Kind.UNLINK):
+        ends.follow([Operation(kind, "a", 0, b"x")])
+        assert ends.of("a") == 5
+    ends.follow([Operation(Kind.WRITE, "a", 5, b"x")])
+    assert (ends.of("b"), ends.of("c"), ends.of("a")) == (0, 0, 5)
+    ends.follow([Operation(Kind.WRITE, "a", 5, b"x")])
     ends.clear()
-    assert ends.of("d") == 0
+    assert ends.of("a") == 5
+
+
+def test_a_write_into_a_file_whose_end_nobody_asked_for_does_not_tell_where_it_ends(files, tmp_path):
+    ends = Ends(files)
+    (tmp_path / "a").write_bytes(b"12345")
+    ends.follow([Operation(Kind.WRITE, "a", 0, b"x")])
+    assert ends.of("a") == 5
 
 
 def listed_by_others(root):

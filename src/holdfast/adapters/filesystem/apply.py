@@ -129,11 +129,11 @@ class Applier:
         self._folders.add(path.rpartition("/")[0])
         self._touched.discard(path)
 
-    def adopt(self, operations: Iterable[Operation]) -> None:
-        """Take over what another process applied: these files must be synced by us now."""
-        for operation in operations:
-            self._touched.add(operation.path)
-            self._folders.update(ancestors(operation.path))
+    def adopt(self, paths: Iterable[str]) -> None:
+        """Take over what was applied before, by whichever process: these files must be synced by us now."""
+        for path in paths:
+            self._touched.add(path)
+            self._folders.update(ancestors(path))
 
     def sync(self) -> None:
         """Make everything applied so far durable. On failure all of it stays to be synced."""

@@ -73,6 +73,10 @@ class Committer:
         self._appending = AppendLock(self._mutex, self.journal, self._check_open, self._follow)
         self.settler = Settler(disk, self.journal, self._overlay, self.refresh, self._appending)
         self.journal.open(self.settler.redo)
+        # A ring that takes the place of another is as large.
+        self._frame_bytes_max = self.journal.ring.capacity // 2
+        #: What states leave free in the journal.
+        self._event_bytes = self.journal.ring.capacity // 8
 
     def close(self, *, shrink: bool) -> None:
         """Let go of the journal when no thread is inside it; who comes later is told."""
@@ -91,15 +95,6 @@ class Committer:
             raise StoreClosedError("the store was closed meanwhile", place=self._disk.root)
 
     @property
-    def _frame_bytes_max(self) -> int:
-        return self.journal.ring.capacity // 2
-
-    @property
-    def _event_bytes(self) -> int:
-        """What states leave free in the journal."""
-        return self.journal.ring.capacity // 8
-
-    @property
     def pending_bytes(self) -> int:
         """Journal bytes that are not settled."""
         return self.journal.end - self.journal.settled
@@ -114,25 +109,22 @@ class Committer:
 
     def _follow(self) -> bool:
         try:
-            return self._take_up_all()
+            forget, frames = self.journal.catch_up()
+            if forget:
+                self._forget()
+            for frame in frames:
+                self._take_up(frame)
+            self._overlay.drop(self.journal.page.mark(Page.APPLIED, self.journal.generation))
         except BaseException:
             self._start_over()
             raise
-
-    def _take_up_all(self) -> bool:
-        forget, frames = self.journal.catch_up()
-        if forget:
-            self._forget()
-        for frame in frames:
-            self._take_up(frame)
-        self._overlay.drop(self.journal.page.mark(Page.APPLIED, self.journal.generation))
         return forget or bool(frames)
 
     def _take_up(self, frame: Frame) -> None:
         operations = frame.operations()
         self._overlay.add(frame, operations)
+        self._ends.follow(operations)
         for operation in operations:
-            self._ends.note(operation)
             folder = operation.path.rpartition("/")[0]
             # Shard and folder name: the key of what stands there, below checkpoints and events alike.
             self._standings.pop(folder.partition("/")[2], None)
@@ -207,18 +199,20 @@ class Committer:
             outcomes.clear()
             standings.clear()
             self._draft(group, commits, outcomes, standings)
-            taken = zip(commits, outcomes, strict=False)
-            staging.choose([id(commit) for commit, outcome in taken if outcome is None])
+            if staging.is_used:
+                taken = zip(commits, outcomes, strict=False)
+                staging.choose([id(commit) for commit, outcome in taken if outcome is None])
 
         def appended() -> None:
             for key, standing in standings.items():
                 self._remember(key, standing)
+                if standing.listed is not None:
+                    self.views.note(standing.listed)
 
         # States leave room for events: on a full disk, where nothing is settled, those go on longest.
         is_state = any(commit.record is not None for commit in commits)
-        written = self._write(draft, appended, staging, self._event_bytes if is_state else 0)
-        concerns_files = any(commit.erased or commit.files for commit in commits)
-        if concerns_files and any(map(leaves_nothing, written)):
+        others = self._write(draft, appended, staging, self._event_bytes if is_state else 0)
+        if any(map(leaves_nothing, others)):
             # Gone is what no file holds any more, the journal included.
             self.settler.settle()
         return outcomes
@@ -247,7 +241,7 @@ class Committer:
             group.add(commit, None, self._frame_bytes_max)
             return
         key = _key(commit.workflow_id)
-        standing = standings.get(key) or self.standing(commit.workflow_id)
+        standing = standings.get(key) or self._standings.get(key) or self.standing(commit.workflow_id)
         if commit.token or standing.lease is not None:
             fence(commit, standing.lease, self._clock)
         after = group.add(commit, standing, self._frame_bytes_max)
@@ -261,31 +255,36 @@ class Committer:
         staging: Staging,
         reserved_bytes: int = 0,
     ) -> list[Operation]:
-        """Append what `draft` puts into a group, as one frame, under the lock; then sync it outside."""
+        """Append what `draft` puts into a group, as one frame, under the lock; then sync it outside.
+
+        Answers what it does beside appending to files.
+        """
         while True:
             with self._appending:
                 group = Group(self.files, self._ends, self.trails)
                 draft(group)
-                if not group.operations and not staging.is_chosen:
+                operations = group.operations
+                if not operations and not staging.is_chosen:
                     return []
-                payload = encode_operations(group.operations)
+                payload = encode_operations(operations)
                 fits = self.journal.room_for(len(payload) + reserved_bytes)
                 if fits and not staging.collides(self.journal.unsettled()):
                     staging.place()
-                    frame = self._append(group.operations, payload)
+                    frame = self._append(group, operations, payload)
                     self.trails.remember(group.sessions)
                     appended()
                     break
             self.settler.settle()
         self._sync(frame)
-        return group.operations
+        return group.draft.others
 
-    def _append(self, operations: list[Operation], payload: bytes) -> Appended:
+    def _append(self, group: Group, operations: list[Operation], payload: bytes) -> Appended:
         try:
             frame = self.journal.append(payload)
             self._overlay.add(frame, operations)
-            for operation in operations:
-                self._ends.note(operation)
+            self._ends.follow(group.draft.others)
+            self._ends.take(group.draft.new_ends)
+            for operation in group.draft.others:
                 if operation.kind is Kind.REPLACE and operation.path.endswith(layout.MANIFEST):
                     # Its last line may be another one now.
                     self._standings.pop(operation.path.rpartition("/")[0].partition("/")[2], None)
@@ -326,7 +325,7 @@ class Committer:
         def draft(group: Group) -> None:
             operation = decide(read_lease(self.files, workflow_id))
             if operation is not None:
-                group.operations.append(operation)
+                group.do([operation])
                 group.tell(audit)
 
         def appended() -> None:
@@ -342,8 +341,9 @@ class Committer:
     def put_keyframe(self, workflow_id: str, keyframe: Keyframe) -> None:
         """Store a keyframe and its sum, and the sums of delta files that nobody will append to any more."""
         # Hashed before the lock is taken: a sealed file does not change.
-        sums = sums_of_sealed(self.files, self.views, workflow_id)
-        damaged = damaged_keyframe(self.views, workflow_id, keyframe.entry.sequence)
+        listed = self.views.manifest(workflow_id)
+        sums = sums_of_sealed(self.files, listed)
+        damaged = damaged_keyframe(self.views, listed, keyframe.entry.sequence)
         kept = keyframe
 
         def draft(group: Group) -> None:
@@ -366,7 +366,7 @@ class Committer:
             limit = self._frame_bytes_max // 2
             plan = plan_removal(self.files, self.views, workflow_id, removal, limit)
             freed = plan.freed_bytes
-            group.operations.extend(plan.operations)
+            group.do(plan.operations)
             group.tell(removal.audit)
 
         with Staging(self._disk) as staging:

@@ -116,11 +116,6 @@ class Disk:
         with self._folder(path) as handle:
             _full_sync(handle)
 
-    def remove_folder(self, path: str) -> None:
-        parent, _, name = path.rpartition("/")
-        with self._folder(parent) as handle:
-            os.rmdir(name, dir_fd=handle)
-
     # -- files -------------------------------------------------------------------------------
 
     def open(self, path: str, *, write: bool = False, create: bool = False) -> int:

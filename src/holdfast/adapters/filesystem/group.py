@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from holdfast.adapters.filesystem.frame import Operation
 from holdfast.adapters.filesystem.overlay import Files
@@ -25,7 +25,12 @@ class Group:
 
     @property
     def operations(self) -> list[Operation]:
+        """What the group does to the files."""
         return self.draft.operations
+
+    def do(self, operations: Iterable[Operation]) -> None:
+        """Take operations into the group as they are."""
+        self.draft.others.extend(operations)
 
     @property
     def sessions(self) -> dict[str, Session]:
@@ -39,6 +44,15 @@ class Group:
         if standing is not None:
             self.draft.check(commit, standing)
         records = self._trail.chain(commit.audit)
+        erasures = self._erasures(commit, bytes_max) if commit.erased else ()
+        after = None if standing is None else self.draft.add(commit, standing)
+        self._trail.add(records)
+        self.do(erasures)
+        if commit.files:
+            self.do(self._own.operations(commit.files))
+        return after
+
+    def _erasures(self, commit: Commit, bytes_max: int) -> list[Operation]:
         erasures = self._trail.erasures(commit.erased)
         if sum(len(erasure.data) for erasure in erasures) > bytes_max:
             raise StateTooLargeError(
@@ -46,11 +60,7 @@ class Group:
                 place=commit.erased[0][0],
                 hint="Erase fewer of them with one commit.",
             )
-        after = None if standing is None else self.draft.add(commit, standing)
-        self._trail.add(records)
-        self.operations.extend(erasures)
-        self.operations.extend(self._own.operations(commit.files))
-        return after
+        return erasures
 
     def must_be_apart(self, commit: Commit) -> bool:
         """Tell whether a commit takes something away for ever that could lie in the same frame."""

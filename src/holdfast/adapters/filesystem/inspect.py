@@ -12,7 +12,7 @@ from holdfast.adapters.filesystem.leases import parse as parse_lease
 from holdfast.adapters.filesystem.manifest import Manifest, ManifestDamaged, parse
 from holdfast.adapters.filesystem.overlay import Files
 from holdfast.adapters.filesystem.rebuild import event_lines, read_sums
-from holdfast.adapters.filesystem.views import UNKNOWN_EVENT, Views, event_seq
+from holdfast.adapters.filesystem.views import UNKNOWN_EVENT, Views, check_reach, event_seq
 from holdfast.ports import Finding
 
 _KEPT = (layout.CHECKPOINTS, layout.EVENTS, layout.LEASES, layout.BLOBS, layout.AUDIT)
@@ -48,6 +48,7 @@ def _check_workflow(files: Files, views: Views, workflow_id: str) -> Iterator[Fi
         yield Finding(path, f"{error}; it is a view and was rebuilt in memory", harm=False)
         listed = views.rebuilt(workflow_id)
     yield from _check_records(files, folder, listed)
+    yield from _check_references(files, listed)
     yield from _check_events(files, workflow_id, listed)
     yield from _check_sums(files, folder, listed)
 
@@ -77,6 +78,7 @@ def _listed(files: Files, folder: str) -> Manifest:
     listed = parse(files.read(layout.manifest_path(folder)) or b"")
     if not listed.workflow_id and any(layout.group_of(name) for name in files.list_folder(folder)):
         raise ManifestDamaged("the manifest is missing")
+    check_reach(files, folder, listed)
     return listed
 
 
@@ -94,6 +96,16 @@ def _check_records(files: Files, folder: str, listed: Manifest) -> Iterator[Find
         path = f"{folder}/{layout.keyframe_name(sequence, keyframe.suffix)}"
         if files.size(path) is None:
             yield Finding(path, "the keyframe is gone; restoring takes the one before")
+
+
+def _check_references(files: Files, listed: Manifest) -> Iterator[Finding]:
+    """Every blob that a checkpoint or a keyframe refers to is there."""
+    kept = (entry.blobs for entry in listed.entries.values() if not entry.pruned)
+    needed = {sha256 for blobs in kept for sha256 in blobs}
+    needed.update(sha256 for keyframe in listed.keyframes.values() for sha256 in keyframe.blobs)
+    for path in sorted(map(layout.blob_path, needed)):
+        if files.size(path) is None:
+            yield Finding(path, f"the blob is gone; checkpoints of {listed.workflow_id} need it")
 
 
 def _check_events(files: Files, workflow_id: str, listed: Manifest) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """Looking at the trail as a whole: every entry is a leaf once, and is where the order of leaves says.
 
-Each line is compared with its own hash. Whether lines follow each other, and fit what was signed, is for
-those who verify the trail.
+Each line is compared with its own hash, and each payload with what its entry commits to. Whether lines
+follow each other, and fit what was signed, is for those who verify the trail.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 
 from holdfast.adapters.filesystem import layout
 from holdfast.adapters.filesystem.order import RECORD_BYTES, Place
@@ -16,10 +17,13 @@ from holdfast.adapters.filesystem.overlay import Files
 from holdfast.adapters.filesystem.payload_slots import commits_to_payload, slots
 from holdfast.adapters.filesystem.trails import Trails
 from holdfast.domain.errors import CheckpointCorruptError
+from holdfast.domain.payload import commitment
 from holdfast.domain.trail import place_of
 from holdfast.ports import Finding
 
 _HASH_START = b',"hash":"'
+_SUM = b"sha256:"
+_COMMITMENT = b'"payload":"' + _SUM
 _LOOK_AGAIN_MAX = 20
 
 
@@ -90,14 +94,33 @@ class _Look:
 
     def payloads(self) -> Iterator[Finding]:
         for name in self._last:
-            path = layout.payloads_path(name)
-            seq = end = count = 0
-            for slot in slots(self._files, path):
-                if slot.offset != end or not seq < slot.seq <= self._last[name].seq:
-                    break
-                seq, end, count = slot.seq, slot.end, count + 1
-            if count != self._payloads[name]:
-                yield Finding(path, f"damaged after the payload of entry {seq}, the {count}. of them")
+            problem = self._payload_problem(name)
+            if problem:
+                yield Finding(layout.payloads_path(name), problem)
+
+    def _payload_problem(self, session_id: str) -> str:
+        """Say what is the first thing wrong with a session's payloads; empty if nothing is."""
+        committed = self._commitments(session_id)
+        seq = end = count = 0
+        for slot in slots(self._files, layout.payloads_path(session_id)):
+            known_seq, sum_text = next(committed, (0, ""))
+            if slot.offset != end or slot.seq != known_seq:
+                break
+            stored = self._trails.payload_in(session_id, slot)
+            if stored is not None and commitment(stored) != sum_text:
+                return f"the payload of entry {slot.seq} is not the one it commits to"
+            seq, end, count = slot.seq, slot.end, count + 1
+        if count == self._payloads[session_id]:
+            return ""
+        return f"damaged after the payload of entry {seq}" if seq else "damaged from the first payload on"
+
+    def _commitments(self, session_id: str) -> Iterator[tuple[int, str]]:
+        """Give the entries that have a payload, or had one, and what they commit to."""
+        lines = islice(self._trails.entries(session_id, 0), self._last[session_id].seq)
+        for seq, line in enumerate(lines, 1):
+            if commits_to_payload(line):
+                start = line.find(_COMMITMENT) + len(_COMMITMENT) - len(_SUM)
+                yield seq, line[start : line.find(b'"', start)].decode("ascii", "replace")
 
 
 def _end(place: Place) -> int:

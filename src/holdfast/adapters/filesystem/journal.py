@@ -22,7 +22,7 @@ from holdfast.adapters.filesystem.frame import (
 )
 from holdfast.adapters.filesystem.page import PAGE_BYTES, Page
 from holdfast.adapters.filesystem.ring import Ring, Superblock
-from holdfast.adapters.filesystem.ring_files import FOLDER, Damage, find_damage, newest_ring, ring_path
+from holdfast.adapters.filesystem.ring_files import FOLDER, find_damage, newest_ring, open_lock, ring_path
 from holdfast.domain.value import value
 
 PAGE_PATH = f"{FOLDER}/shared"
@@ -35,9 +35,13 @@ class JournalPoisoned(Exception):
 
 
 @value
-class Appended(Frame):
-    """A frame and the ring it was written to: by the time it is synced there may be a newer one."""
+class Appended:
+    """Where a frame was written, and to which ring: by the time it is synced there may be a newer one."""
 
+    lsn: int
+    end: int
+    previous: bytes
+    digest: bytes
     ring: Ring
 
 
@@ -47,7 +51,7 @@ class Journal:
     def __init__(self, disk: Disk, capacity: int) -> None:
         self._disk = disk
         self._capacity = capacity
-        self._lock = disk.open(f"{FOLDER}/lock", write=True, create=True)
+        self._lock, self.damage = open_lock(disk)
         self._users = disk.open(f"{FOLDER}/users", write=True, create=True)
         self.page = _open_page(disk)
         self.ring: Ring
@@ -57,14 +61,10 @@ class Journal:
         # An error of a sync is told once per descriptor: the next sync must not start before it is known.
         self._syncing = threading.Lock()
         self._closed = False
+        self.generation = 0
         self.end = 0
         self.chain = EMPTY_DIGEST
         self.token = 0
-        self.damage: Damage | None = None
-
-    @property
-    def generation(self) -> int:
-        return self.ring.superblock.generation
 
     @property
     def settled(self) -> int:
@@ -82,12 +82,12 @@ class Journal:
 
     # -- opening and closing -----------------------------------------------------------------
 
-    def open(self, redo: Callable[[list[Frame]], Frame | None]) -> None:
+    def open(self, redo: Callable[[list[Frame]], tuple[int, bytes] | None]) -> None:
         """Join the processes that write this store, or recover it if there are none.
 
         Args:
-            redo: Carries the frames since the settled point out on the files, durably. Answers the last of
-                them that takes something away for ever.
+            redo: Carries the frames since the settled point out on the files, durably. Answers position and
+                chain value before the last of them that takes something away for ever.
         """
         try:
             self._disk.lock(self._lock)
@@ -101,8 +101,9 @@ class Journal:
             raise
         self._disk.unlock(self._lock)
 
-    def _recover(self, redo: Callable[[list[Frame]], Frame | None]) -> None:
-        ring, self.damage = newest_ring(self._disk, self._capacity)
+    def _recover(self, redo: Callable[[list[Frame]], tuple[int, bytes] | None]) -> None:
+        ring, damage = newest_ring(self._disk, self._capacity)
+        self.damage = self.damage or damage
         # Whoever made the store or the ring may have died before the names were durable.
         for folder in ("", FOLDER):
             self._disk.sync_folder(folder)
@@ -129,14 +130,14 @@ class Journal:
         if frames:
             self._sync_or_poison(ring)
 
-    def _restart(self, ring: Ring, end: int, chain: bytes, final: Frame | None) -> int:
+    def _restart(self, ring: Ring, end: int, chain: bytes, final: tuple[int, bytes] | None) -> int:
         """Settle everything redone; after damage, or with another size, in a new ring file."""
         block = ring.superblock
         if self.damage is None and block.capacity == self._capacity:
             if final is not None:
                 # Settled last: a crash before the ring is wiped must end here again.
-                ring.settle(final.lsn, final.previous)
-                ring.wipe(final.lsn, end)
+                ring.settle(*final)
+                ring.wipe(final[0], end)
             if end != block.settled:
                 ring.settle(end, chain)
             ring.fill()
@@ -163,7 +164,7 @@ class Journal:
         if ring is None:
             raise JournalPoisoned("the journal's superblocks are damaged")
         self._rings.append(ring)
-        self.ring = ring
+        self.ring, self.generation = ring, generation
         self.end, self.chain = ring.superblock.settled, ring.superblock.chain
 
     def close(self, *, shrink: bool) -> None:
@@ -270,12 +271,11 @@ class Journal:
         tail = self.page.tail()
         if tail is None or tail.end != self.end:
             raise JournalPoisoned("frames of others cannot be read: appending now would overwrite them")
-        durable = self.durable
-        data, digest = encode_frame(self.end, durable, self.token, self.chain, payload)
+        data, digest = encode_frame(self.end, self.durable, self.token, self.chain, payload)
         self.ring.write(data, self.end)
-        frame = Appended(self.end, durable, self.token, self.chain, digest, payload, self.ring)
-        self.end, self.chain = self.end + len(data), digest
-        self.page.publish(self.generation, self.end, self.chain)
+        frame = Appended(self.end, self.end + len(data), self.chain, digest, self.ring)
+        self.end, self.chain = frame.end, digest
+        self.page.publish(self.generation, frame.end, digest)
         return frame
 
     def sync(self, frame: Appended) -> None:
@@ -307,11 +307,19 @@ class Journal:
 
     # -- settling ----------------------------------------------------------------------------
 
-    def frames_since_settled(self) -> list[Frame]:
-        """Durable frames that the files do not yet durably hold. For the one applier."""
+    @property
+    def settled_position(self) -> tuple[int, bytes]:
+        """The settled point as the ring tells it, and the chain value there."""
+        return self.ring.superblock.settled, self.ring.superblock.chain
+
+    def reread_settled(self) -> None:
+        """Take up what another process settled. For the one applier."""
         if self.ring.reread_superblock():
             # The applier before us may have died between writing and syncing it.
             self.ring.sync()
+
+    def frames_since_settled(self) -> list[Frame]:
+        """Durable frames that the files do not yet durably hold. For the one applier."""
         block, durable = self.ring.superblock, self.durable
         return [frame for frame in self.ring.chained(block.settled, block.chain) if frame.end <= durable]
 

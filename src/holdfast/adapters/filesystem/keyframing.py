@@ -35,33 +35,34 @@ def add_keyframe(
         return
     if stored is not None:
         draft.give_way(stored, keyframe.entry, folder)
-    draft.add_manifest(workflow_id, folder, draft.add_keyframe(keyframe, folder))
+    line = draft.add_keyframe(keyframe, folder)
+    draft.add_manifest(workflow_id, layout.manifest_path(folder), line)
     oldest = min(sums, default=0)
     sealed = set(takewhile(lambda group: group >= oldest, _sealed(listed))) if sums else set()
     for group in sorted(sealed & sums.keys()):
         draft.add_sum(folder, sums[group], layout.deltas_name(group))
 
 
-def damaged_keyframe(views: Views, workflow_id: str, sequence: int) -> KeyframeEntry | None:
+def damaged_keyframe(views: Views, listed: Manifest, sequence: int) -> KeyframeEntry | None:
     """Answer the keyframe that is listed and is not, or not any more, what its sum says; None otherwise."""
-    listed = views.manifest(workflow_id).keyframes.get(sequence)
-    if listed is not None:
+    stored = listed.keyframes.get(sequence)
+    if stored is not None:
         try:
-            views.keyframe(workflow_id, sequence)
+            views.keyframe(listed.workflow_id, sequence)
         except (CheckpointCorruptError, CheckpointNotFoundError):
-            return listed
+            return stored
     return None
 
 
-def sums_of_sealed(files: Files, views: Views, workflow_id: str) -> dict[int, str]:
+def sums_of_sealed(files: Files, listed: Manifest) -> dict[int, str]:
     """SHA-256 of delta files that nobody will append to any more and that are not summed yet, by group.
 
     They are summed in their order: before one that is summed all are. A long workflow has thousands.
     """
-    folder = layout.workflow_folder(workflow_id)
+    folder = layout.workflow_folder(listed.workflow_id)
     summed = files.read(layout.sums_path(folder)) or b""
     sums = {}
-    for group in _sealed(views.manifest(workflow_id)):
+    for group in _sealed(listed):
         name = layout.deltas_name(group)
         if summed.rfind(f"  {name}\n".encode()) >= 0:
             break

@@ -48,6 +48,7 @@ def trail_path(session_id: str) -> str:
     return f"{session_folder(session_id)}/{TRAIL}"
 
 
+@lru_cache(maxsize=4096)
 def payloads_path(session_id: str) -> str:
     return f"{session_folder(session_id)}/{PAYLOADS}"
 
@@ -56,6 +57,7 @@ def lease_path(workflow_id: str) -> str:
     return f"{LEASES}/{workflow_folder(workflow_id).partition('/')[2]}/{LEASE}"
 
 
+@lru_cache(maxsize=4096)
 def manifest_path(folder: str) -> str:
     return f"{folder}/{MANIFEST}"
 
@@ -66,6 +68,16 @@ def sums_path(folder: str) -> str:
 
 def deltas_name(group: int) -> str:
     return f"checkpoint_{group:06d}{_DELTAS_SUFFIX}"
+
+
+@lru_cache(maxsize=4096)
+def deltas_path(folder: str, group: int) -> str:
+    return f"{folder}/{deltas_name(group)}"
+
+
+@lru_cache(maxsize=4096)
+def events_path(workflow_id: str, name: str) -> str:
+    return f"{events_folder(workflow_id)}/{name}"
 
 
 def keyframe_name(sequence: int, suffix: str) -> str:

@@ -7,7 +7,7 @@ import json
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from holdfast.domain import plainjson
@@ -16,7 +16,7 @@ from holdfast.domain.value import value
 
 _SUM_BYTES = 16
 
-#: Manifest key -> Entry field, in the order they are written.
+#: Manifest key -> Entry field, in the order they are written, which is that of the fields too.
 _FIELDS = {
     "seq": "sequence",
     "id": "uuid",
@@ -43,8 +43,12 @@ _FIELDS = {
 #: What a checkpoint's line leaves out, all of it or nothing, where the line right before it says the same.
 _REPEATED = ("type", "group", "stage", "agent", "session", "phase", "label", "schema")
 _repeated_of = attrgetter(*(_FIELDS[key] for key in _REPEATED))
-_values_of = attrgetter(*_FIELDS.values())
-_DEFAULTS = _values_of(Entry(0, "", "", "", ""))
+_NOTHING = Entry(0, "", "", "", "")
+_USUAL = {key: getattr(_NOTHING, name) for key, name in _FIELDS.items()}
+_fields_of = itemgetter(*_FIELDS)
+#: Key, field and usual value of what a line tells where it is not usual; the type always, where it is told.
+_WHOLE = [(k, n, None if k == "type" else _USUAL[k]) for k, n in _FIELDS.items() if k != "parent"]
+_NEW = [word for word in _WHOLE if word[0] not in (*_REPEATED, "event_seq")]
 
 
 class ManifestDamaged(Exception):
@@ -58,6 +62,14 @@ class Listed:
     entry: Entry
     record_end: int
     manifest_end: int = 0
+    line: bytes = b""
+    #: What the line right before it told, where it may leave out what that says.
+    before: Entry | None = None
+
+    @property
+    def offset(self) -> int:
+        """Where its record begins."""
+        return self.record_end - self.entry.length
 
 
 @dataclass(slots=True)
@@ -74,6 +86,12 @@ class Manifest:
     @property
     def last(self) -> Entry | None:
         return self.entries[next(reversed(self.entries))] if self.entries else None
+
+    def take(self, entry: Entry, offset: int) -> None:
+        """List a checkpoint, as the last line tells it."""
+        self.entries[entry.sequence] = entry
+        self.offsets[entry.sequence] = offset
+        self.told_last = entry.sequence
 
     def copy(self) -> Manifest:
         copied = Manifest(self.workflow_id, dict(self.entries), dict(self.offsets), dict(self.keyframes))
@@ -116,20 +134,16 @@ def entry_line(entry: Entry, offset: int, before: Listed | None = None) -> bytes
 
     A line without a type says what the line before it says, see `_repeat`.
     """
-    told = zip(_FIELDS, _values_of(entry), _DEFAULTS, strict=True)
-    fields = {key: value for key, value, default in told if value != default or key == "type"}
+    repeats = before is not None and _repeats(entry, offset, before)
+    words = _NEW if repeats else _WHOLE
+    fields = {key: told for key, name, usual in words if (told := getattr(entry, name)) != usual}
     # The parent is nearly always the checkpoint before; only another one is worth a word.
-    fields.pop("parent", None)
     if entry.parent != entry.sequence - 1:
         fields["parent"] = entry.parent
-    if before is None or not _repeats(entry, offset, before):
+    if before is None or not repeats:
         fields["at"] = offset
-        return summed_line(fields)
-    for key in _REPEATED:
-        fields.pop(key, None)
-    fields["event_seq"] = entry.event_seq
-    if entry.event_seq == before.entry.event_seq + 1:
-        del fields["event_seq"]
+    elif entry.event_seq != before.entry.event_seq + 1:
+        fields["event_seq"] = entry.event_seq
     return summed_line(fields)
 
 
@@ -206,8 +220,12 @@ def tombstone(entry: Entry) -> Entry:
     )
 
 
-def parse(data: bytes, before: Manifest | None = None) -> Manifest:
+def parse(
+    data: bytes, before: Manifest | None = None, written: dict[bytes, Listed] | None = None
+) -> Manifest:
     """Add up a manifest's lines, or those that follow `before`.
+
+    What a line tells that is among those `written` is known; it is read once, and taken out there.
 
     Raises ManifestDamaged at the first wrong one.
     """
@@ -215,7 +233,12 @@ def parse(data: bytes, before: Manifest | None = None) -> Manifest:
     if data and not data.endswith(b"\n"):
         raise ManifestDamaged("the last line is cut")
     try:
-        fold(manifest, map(parse_line, data.splitlines(keepends=True)))
+        for line in data.splitlines(keepends=True):
+            listed = written.pop(line, None) if written else None
+            if listed is not None and _is_in_place(listed, manifest):
+                manifest.take(listed.entry, listed.offset)
+            else:
+                fold(manifest, parse_line(line))
     except (AttributeError, KeyError, TypeError, ValueError) as fault:
         # Its sum is right, so somebody wrote it this way.
         raise ManifestDamaged(f"a line does not say what a manifest says ({fault!r})") from fault
@@ -224,27 +247,34 @@ def parse(data: bytes, before: Manifest | None = None) -> Manifest:
     return manifest
 
 
-def fold(manifest: Manifest, lines: Iterable[dict[str, Any]]) -> None:
-    for line in lines:
-        told_last, manifest.told_last = manifest.told_last, 0
-        if "seq" in line:
-            if "type" not in line:
-                line = _repeat(line, manifest.entries[told_last], manifest.offsets[told_last])
-            entry = read_entry(line)
-            manifest.entries[entry.sequence] = entry
-            manifest.offsets[entry.sequence] = line["at"]
-            manifest.told_last = entry.sequence
-        elif "keyframe" in line:
-            manifest.keyframes[line["keyframe"]] = read_keyframe(line)
-        elif "of" in line:
-            apply_transition(manifest.entries, line)
-        elif "groups" in line:
-            # However long a run claims to be, only what is listed can go.
-            newest = manifest.last.sequence if manifest.last else 0
-            gone = [range(max(first, 1), min(last, newest) + 1) for first, last in line["pruned"]]
-            manifest.remove((sequence for run in gone for sequence in run), line["groups"])
-        else:
-            manifest.workflow_id = line.get("wf", "")
+def _is_in_place(listed: Listed, manifest: Manifest) -> bool:
+    """Tell whether the line before it says what it said when it was written: it may leave that out."""
+    if listed.before is None:
+        return True
+    before, offset = manifest.entries.get(manifest.told_last), manifest.offsets.get(manifest.told_last, 0)
+    return before == listed.before and offset + listed.before.length == listed.offset
+
+
+def fold(manifest: Manifest, line: dict[str, Any]) -> None:
+    """Add what a line tells."""
+    told_last, manifest.told_last = manifest.told_last, 0
+    if "seq" in line:
+        if line["seq"] < 1:
+            raise ValueError("checkpoints are counted from 1")
+        if "type" not in line:
+            line = _repeat(line, manifest.entries[told_last], manifest.offsets[told_last])
+        manifest.take(read_entry(line), line["at"])
+    elif "keyframe" in line:
+        manifest.keyframes[line["keyframe"]] = read_keyframe(line)
+    elif "of" in line:
+        apply_transition(manifest.entries, line)
+    elif "groups" in line:
+        # However long a run claims to be, only what is listed can go.
+        newest = manifest.last.sequence if manifest.last else 0
+        gone = [range(max(first, 1), min(last, newest) + 1) for first, last in line["pruned"]]
+        manifest.remove((sequence for run in gone for sequence in run), line["groups"])
+    else:
+        manifest.workflow_id = line["wf"]
 
 
 def apply_transition(entries: dict[int, Entry], line: dict[str, Any]) -> None:
@@ -260,7 +290,7 @@ def parse_line(line: bytes) -> dict[str, Any]:
     if not separator or tail != _sum(body) + b'"}\n':
         raise ManifestDamaged(f"wrong line: {line[:80]!r}")
     try:
-        fields = json.loads(body + b"}")
+        fields = json.loads(body.decode() + "}")
     except (ValueError, RecursionError):
         fields = None
     if not isinstance(fields, dict):
@@ -269,12 +299,10 @@ def parse_line(line: bytes) -> dict[str, Any]:
 
 
 def read_entry(line: dict[str, Any]) -> Entry:
-    values = {name: line[key] for key, name in _FIELDS.items() if key in line}
-    for name in ("uuid", "timestamp", "checksum"):
-        values.setdefault(name, "")
-    values.setdefault("parent", values["sequence"] - 1)
-    values["blobs"] = tuple(values.get("blobs", ()))
-    return Entry(**values)
+    """What a checkpoint's line tells; what it leaves out is usual, but for the type."""
+    usual = {**_USUAL, "parent": line["seq"] - 1, "type": line["type"], **line}
+    usual["blobs"] = tuple(usual["blobs"])
+    return Entry(*_fields_of(usual))
 
 
 def read_keyframe(line: dict[str, Any]) -> KeyframeEntry:

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left, bisect_right
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 
 from holdfast.adapters.filesystem.apply import last_whole, merge
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Frame, Kind, Operation
+from holdfast.adapters.filesystem.journal import Appended
+from holdfast.domain.value import value
 
 _READ_AGAIN_MAX = 100
+_offset_of, _end_of = attrgetter("offset"), attrgetter("end")
+
+
+@value
+class Pending:
+    """A frame that is committed and perhaps not applied: where it lies, how it is chained, what it does."""
+
+    lsn: int
+    end: int
+    previous: bytes
+    digest: bytes
+    operations: list[Operation]
 
 
 class Overlay:
@@ -18,50 +34,57 @@ class Overlay:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._frames: deque[tuple[int, bytes, list[Operation]]] = deque()
+        self._frames: deque[Pending] = deque()
         self._by_path: defaultdict[str, deque[Operation]] = defaultdict(deque)
+        #: Files of which something pending does more than to go on where the one before it ended.
+        self._uneven: set[str] = set()
         self._drops = 0
 
-    def add(self, frame: Frame, operations: list[Operation]) -> None:
+    def add(self, frame: Frame | Appended, operations: list[Operation]) -> None:
         with self._lock:
-            self._frames.append((frame.end, frame.digest, operations))
+            self._frames.append(Pending(frame.lsn, frame.end, frame.previous, frame.digest, operations))
             for operation in operations:
-                self._by_path[operation.path].append(operation)
+                pending = self._by_path[operation.path]
+                if operation.kind is not Kind.WRITE or (pending and pending[-1].end != operation.offset):
+                    self._uneven.add(operation.path)
+                pending.append(operation)
 
     def drop(self, through: int) -> None:
         """Forget frames that the files hold by now."""
         with self._lock:
-            self._drops += bool(self._frames and self._frames[0][0] <= through)
-            while self._frames and self._frames[0][0] <= through:
-                for operation in self._frames.popleft()[2]:
+            self._drops += bool(self._frames and self._frames[0].end <= through)
+            while self._frames and self._frames[0].end <= through:
+                for operation in self._frames.popleft().operations:
                     pending = self._by_path[operation.path]
                     pending.popleft()
                     if not pending:
                         del self._by_path[operation.path]
+                        self._uneven.discard(operation.path)
 
     def clear(self) -> None:
         with self._lock:
             self._drops += 1
             self._frames.clear()
             self._by_path.clear()
+            self._uneven.clear()
 
     def of(self, path: str) -> tuple[Operation, ...]:
         with self._lock:
             return tuple(self._by_path.get(path, ()))
 
-    def version(self, path: str) -> tuple[int, tuple[Operation, ...]]:
-        """How often anything was dropped, and what is pending for a file."""
+    def version(self, path: str) -> tuple[int, tuple[Operation, ...], bool]:
+        """How often anything was dropped, what is pending for a file, and whether that only makes it grow."""
         with self._lock:
-            return self._drops, tuple(self._by_path.get(path, ()))
+            return self._drops, tuple(self._by_path.get(path, ())), path not in self._uneven
 
     def paths(self) -> list[str]:
         with self._lock:
             return list(self._by_path)
 
-    def through(self, lsn: int) -> list[tuple[int, bytes, list[Operation]]]:
-        """Frames that end at or before a position: their end, digest and operations."""
+    def through(self, lsn: int) -> list[Pending]:
+        """Frames that end at or before a position."""
         with self._lock:
-            return [frame for frame in self._frames if frame[0] <= lsn]
+            return [frame for frame in self._frames if frame.end <= lsn]
 
 
 class Files:
@@ -74,9 +97,10 @@ class Files:
     def size(self, path: str) -> int | None:
         """Logical size of a file, or None if there is none."""
         # The overlay is read first: an operation applied in between is then seen twice, never missed.
-        operations = self._overlay.of(path)
+        _, operations, is_even = self._overlay.version(path)
         size = self._disk.file_size(path)
-        for operation in operations:
+        # Of many that only make it grow, the last one tells.
+        for operation in operations[-1:] if is_even else operations:
             if operation.kind is Kind.UNLINK:
                 size = None
             elif operation.kind is Kind.REPLACE:
@@ -96,19 +120,22 @@ class Files:
     def read_parts(self, path: str, *parts: tuple[int, int | None]) -> list[bytes | None]:
         """Several ranges of a file, each an offset and a length, read in this order."""
         for _ in range(_READ_AGAIN_MAX):
-            drops, operations = self._overlay.version(path)
-            is_whole = last_whole(operations) is not None
+            drops, operations, is_even = self._overlay.version(path)
+            is_whole = not is_even and last_whole(operations) is not None
             found: list[bytes | None] = [None] * len(parts)
             if not is_whole:
                 found = self._read_disk(path, parts)
             # What is half applied while we read is still pending afterwards, and covers it whole.
-            seen, operations = self._overlay.version(path)
+            seen, operations, is_even = self._overlay.version(path)
             if seen == drops:
                 break
         if not operations:
             return found
-        told = zip(found, parts, strict=True)
-        return [_laid_over(data, operations, offset, length) for data, (offset, length) in told]
+        laid = []
+        for data, (offset, length) in zip(found, parts, strict=True):
+            over = _touching(operations, offset, length) if is_even else operations
+            laid.append(_laid_over(data, over, offset, length))
+        return laid
 
     def _read_disk(self, path: str, parts: Sequence[tuple[int, int | None]]) -> list[bytes | None]:
         try:
@@ -166,6 +193,16 @@ def _walk(disk: Disk, folder: str) -> Iterator[str]:
             yield from list(_walk(disk, path))
         except NotADirectoryError:
             yield path
+
+
+def _touching(grown: tuple[Operation, ...], offset: int, length: int | None) -> tuple[Operation, ...]:
+    """Those of many writes, each where the one before it ended, that reach into a window.
+
+    At least one: that there are any says that there is a file.
+    """
+    first = bisect_right(grown, offset, key=_end_of)
+    last = len(grown) if length is None else bisect_left(grown, offset + length, key=_offset_of)
+    return grown[first:last] or grown[-1:]
 
 
 def _laid_over(

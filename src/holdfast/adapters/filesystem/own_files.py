@@ -32,6 +32,8 @@ ROOTS = (
     "sessions/",
 )
 _OURS = (layout.ORDER, layout.SESSIONS)
+_PAYLOADS_END = f"/{layout.PAYLOADS}"
+_REPLACED_TO_ERASE = (f"{layout.EVENTS}/", _IMPORTS)
 
 
 def path_of(name: str) -> str:
@@ -157,10 +159,9 @@ def leaves_nothing(operation: Operation) -> bool:
 
     Events are replaced, and what came from another store is changed, when they are erased and never else.
     """
-    if operation.path.startswith(_KEYS):
-        return operation.kind is not Kind.WRITE
-    if operation.path.startswith(_QUARANTINE):
-        return operation.kind is Kind.UNLINK
-    if operation.path.startswith((f"{layout.EVENTS}/", _IMPORTS)):
-        return operation.kind is Kind.REPLACE
-    return operation.path.endswith(f"/{layout.PAYLOADS}") and is_erasure(operation.data)
+    path, kind = operation.path, operation.kind
+    if kind is Kind.WRITE:
+        return path.endswith(_PAYLOADS_END) and is_erasure(operation.data)
+    if path.startswith(_QUARANTINE):
+        return kind is Kind.UNLINK
+    return path.startswith(_KEYS) or (kind is Kind.REPLACE and path.startswith(_REPLACED_TO_ERASE))

@@ -18,6 +18,10 @@ _CELL_BYTES = 24
 _CELLS_START = 2 * _TAIL_BYTES
 #: Writers sync without a lock, so what is durable has a cell for each of several: see `raise_durable`.
 _DURABLE_CELL, _DURABLE_CELLS = 8, 8
+_TAILS = slice(0, _CELLS_START)
+_CELL_STARTS = [_CELLS_START + cell * _CELL_BYTES for cell in range(_DURABLE_CELL + _DURABLE_CELLS)]
+_CELLS = [slice(start, start + _CELL.size + 4) for start in _CELL_STARTS]
+_DURABLE = slice(_CELL_STARTS[_DURABLE_CELL], _CELL_STARTS[-1] + _CELL_BYTES)
 
 
 @value
@@ -44,14 +48,14 @@ class Page:
         self._shared = shared
         # What was seen last, and what it meant: most looks find the same bytes again.
         self._tail_seen: tuple[bytes, Tail | None] = (b"", None)
-        self._marks_seen: dict[int, tuple[bytes, int, int]] = {}
+        self._marks_seen = [(b"", 0, 0)] * len(_CELLS)
         self._durable_seen: tuple[bytes, int, int] = (b"", 0, 0)
 
     def close(self) -> None:
         self._shared.close()
 
     def tail(self) -> Tail | None:
-        raw = bytes(self._shared[0:_CELLS_START])
+        raw = self._shared[_TAILS]
         if raw != self._tail_seen[0]:
             found = [t for t in (_read_tail(raw, 0), _read_tail(raw, 1)) if t is not None]
             self._tail_seen = raw, max(found, key=lambda tail: tail.counter, default=None)
@@ -64,14 +68,13 @@ class Page:
         body = _TAIL.pack(counter, generation, end, chain)
         start = counter % 2 * _TAIL_BYTES
         self._shared[start : start + _TAIL.size + 4] = body + _checksum(body)
-        self._tail_seen = bytes(self._shared[0:_CELLS_START]), Tail(counter, generation, end, chain)
+        self._tail_seen = self._shared[_TAILS], Tail(counter, generation, end, chain)
 
     def mark(self, cell: int, generation: int) -> int:
         """Value of a mark, 0 if it was never set in this generation."""
-        start = _CELLS_START + cell * _CELL_BYTES
-        raw = bytes(self._shared[start : start + _CELL.size + 4])
-        seen = self._marks_seen.get(cell)
-        if seen is None or seen[0] != raw:
+        raw = self._shared[_CELLS[cell]]
+        seen = self._marks_seen[cell]
+        if seen[0] != raw:
             valid = raw[_CELL.size :] == _checksum(raw[: _CELL.size])
             found, value = _CELL.unpack(raw[: _CELL.size]) if valid else (0, 0)
             self._marks_seen[cell] = seen = raw, found, value
@@ -82,18 +85,16 @@ class Page:
         if value > self.mark(cell, generation):
             body = _CELL.pack(generation, value)
             raw = body + _checksum(body)
-            start = _CELLS_START + cell * _CELL_BYTES
-            self._shared[start : start + _CELL.size + 4] = raw
+            self._shared[_CELLS[cell]] = raw
             self._marks_seen[cell] = raw, generation, value
 
     def durable(self, generation: int) -> int:
         """Up to where the journal is durable, as far as any writer has told."""
-        start = _CELLS_START + _DURABLE_CELL * _CELL_BYTES
-        raw = bytes(self._shared[start : start + _DURABLE_CELLS * _CELL_BYTES])
-        if (raw, generation) != self._durable_seen[:2]:
-            cells = range(_DURABLE_CELL, _DURABLE_CELL + _DURABLE_CELLS)
-            self._durable_seen = raw, generation, max(self.mark(cell, generation) for cell in cells)
-        return self._durable_seen[2]
+        raw, seen = self._shared[_DURABLE], self._durable_seen
+        if raw != seen[0] or generation != seen[1]:
+            cells = range(_DURABLE_CELL, len(_CELLS))
+            self._durable_seen = seen = raw, generation, max(self.mark(cell, generation) for cell in cells)
+        return seen[2]
 
     def raise_durable(self, generation: int, value: int, token: int) -> None:
         """Tell that a sync made the journal durable up to a position.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from holdfast.adapters.filesystem.disk import Disk
@@ -19,6 +18,7 @@ from holdfast.adapters.filesystem.frame import (
     encode_frame,
     payload_length,
 )
+from holdfast.domain.value import value
 
 SLOT_BYTES = 4096
 DATA_START = 2 * SLOT_BYTES
@@ -31,7 +31,7 @@ _BLOCK_BYTES = _SUPERBLOCK.size + 32
 VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Superblock:
     """Up to where the plain files hold everything, and how the journal goes on from there."""
 

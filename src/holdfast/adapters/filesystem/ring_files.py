@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.ring import Ring, Superblock
+from holdfast.domain.value import value
 
 FOLDER = "journal"
+_LOCK = f"{FOLDER}/lock"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Damage:
     """Journal bytes that were durable and are no longer whole."""
 
     lsn: int
     durable: int
     image: bytes
+
+    def __str__(self) -> str:
+        if not self.durable and not self.image:
+            return "the journal's folder was gone, and what was not settled with it"
+        return f"journal damaged at {self.lsn}; durable up to {self.durable}"
+
+
+def open_lock(disk: Disk) -> tuple[int, Damage | None]:
+    """Open the append lock; where the whole folder is gone it is made anew, and that is damage."""
+    try:
+        return disk.open(_LOCK, write=True, create=True), None
+    except FileNotFoundError:
+        # No store was ever made without.
+        disk.make_folder(FOLDER)
+        disk.sync_folder("")
+        return disk.open(_LOCK, write=True, create=True), Damage(0, 0, b"")
 
 
 def ring_path(generation: int) -> str:

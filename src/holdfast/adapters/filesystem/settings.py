@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import dataclass
 
 from holdfast.adapters.filesystem import layout
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.ring_files import FOLDER
 from holdfast.domain.errors import CheckpointCorruptError, StoreNotFoundError, UnsupportedVersionError
+from holdfast.domain.value import value
 
 FORMAT_VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Settings:
     """Format version and identity of a store."""
 
@@ -31,14 +31,24 @@ def read_settings(disk: Disk) -> Settings:
     try:
         handle = disk.open(layout.SETTINGS)
     except FileNotFoundError as error:
-        raise StoreNotFoundError(
-            "no store here", place=disk.root, hint="Create one with `holdfast init`, or check the path."
-        ) from error
+        raise _missing(disk) from error
     try:
         data = disk.read(handle, disk.size(handle), 0)
     finally:
         disk.close(handle)
     return _parse(data, disk.root)
+
+
+def _missing(disk: Disk) -> StoreNotFoundError:
+    if disk.list_folder(layout.CHECKPOINTS):
+        return StoreNotFoundError(
+            "holdfast.json is gone, and the rest of a store is here",
+            place=disk.root,
+            hint="Put it back from a backup, or let `holdfast init` make another for what is here.",
+        )
+    return StoreNotFoundError(
+        "no store here", place=disk.root, hint="Create one with `holdfast init`, or check the path."
+    )
 
 
 def _parse(data: bytes, place: str) -> Settings:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from itertools import takewhile
 
+from holdfast.adapters.filesystem.applied import Applied, Position
 from holdfast.adapters.filesystem.apply import Applier
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Frame, Operation
 from holdfast.adapters.filesystem.journal import Journal
-from holdfast.adapters.filesystem.overlay import Overlay
-from holdfast.adapters.filesystem.own_files import leaves_nothing
+from holdfast.adapters.filesystem.overlay import Overlay, Pending
 from holdfast.adapters.filesystem.page import Page
 from holdfast.adapters.filesystem.ring_files import FOLDER
 from holdfast.domain.errors import StoreClosedError
 
-#: How long commits may gather before they are written to the files together: opening a file costs more
-#: than writing to it, and readers see what is pending anyway.
-BATCH_SECONDS = 0.25
+#: How long commits may gather before they are written to the files together, unless they fill half of the
+#: journal before: opening a file costs more than writing to it, and readers see what is pending anyway.
+BATCH_SECONDS = 1.0
 #: How long nothing must happen before the journal is settled although it has room.
 IDLE_SECONDS = 0.5
 
@@ -47,6 +48,8 @@ class Settler:
         self._stopping = False
         self._closed = False
         self._thread: threading.Thread | None = None
+        #: What this process applied since it last settled.
+        self._applied: Applied | None = None
         self.error: Exception | None = None
 
     def wake(self) -> None:
@@ -111,10 +114,18 @@ class Settler:
         generation = self._journal.generation
         frames = self._overlay.through(self._journal.durable)
         if frames:
-            applier = Applier(self._disk)
-            applier.apply(operation for _, _, operations in frames for operation in operations)
-            self._journal.page.raise_mark(Page.APPLIED, generation, frames[-1][0])
-            self._overlay.drop(frames[-1][0])
+            Applier(self._disk).apply(operation for frame in frames for operation in frame.operations)
+            self._remember(frames)
+            self._journal.page.raise_mark(Page.APPLIED, generation, frames[-1].end)
+            self._overlay.drop(frames[-1].end)
+
+    def _remember(self, frames: list[Pending]) -> None:
+        """Keep what has to be synced; what another process applied in between is read from the ring then."""
+        start = frames[0].lsn, frames[0].previous
+        if self._applied is None or self._applied.end != start:
+            self._applied = Applied(start)
+        for frame in frames:
+            self._applied.add(frame, frame.operations)
 
     def settle(self) -> None:
         """Make the files durable and recycle the journal up to there."""
@@ -126,49 +137,57 @@ class Settler:
     def _settle(self) -> None:
         journal = self._journal
         generation, page = journal.generation, journal.page
-        # Commits go on meanwhile: what became durable after the last batch is in no file yet.
-        applied = page.mark(Page.APPLIED, generation)
-        frames = [frame for frame in journal.frames_since_settled() if frame.end <= applied]
-        if not frames:
-            return
+        journal.reread_settled()
         settled = journal.settled
-        told = [(frame, frame.operations()) for frame in frames]
-        operations = [operation for _, listed in told for operation in listed]
         applier = Applier(self._disk)
         if page.mark(Page.REDO, generation) > settled:
             # A sync of these files failed: their pages may count as clean although they never
             # reached the disk. Only writing them again makes a later sync mean anything.
+            applied, operations = self._read_applied()
             applier.apply_afresh(operations)
-        applier.adopt(operations)
+        elif self._applied is not None and self._applied.start == journal.settled_position:
+            applied = self._applied
+        else:
+            applied, _ = self._read_applied()
+        if applied.end == applied.start:
+            return
+        applier.adopt(applied.paths)
         try:
             applier.sync()
         except OSError:
             page.raise_mark(Page.REDO, generation, settled + 1)
             raise
-        final = _last_final(told)
-        if final is not None:
-            self._leave_nothing(final)
-        journal.settle(frames[-1].end, frames[-1].digest)
+        if applied.final is not None:
+            self._leave_nothing(applied.final)
+        journal.settle(*applied.end)
+        self._applied = None
 
-    def _leave_nothing(self, final: Frame) -> None:
+    def _read_applied(self) -> tuple[Applied, list[Operation]]:
+        """What anybody applied since the settled point, as the ring tells it."""
+        journal = self._journal
+        # Commits go on meanwhile: what became durable after the last batch is in no file yet.
+        through = journal.page.mark(Page.APPLIED, journal.generation)
+        frames = takewhile(lambda frame: frame.end <= through, journal.frames_since_settled())
+        return _added_up(journal.settled_position, frames)
+
+    def _leave_nothing(self, final: Position) -> None:
         """Wipe the journal of what a frame took away; that frame is settled last, for a crash before then."""
-        self._journal.settle(final.lsn, final.previous)
+        self._journal.settle(*final)
         with self._appending:
             self._journal.wipe()
 
-    def redo(self, frames: list[Frame]) -> Frame | None:
+    def redo(self, frames: list[Frame]) -> Position | None:
         """After a crash: carry everything since the settled point out again, durably.
 
-        Answers the last frame that took something away of which no trace may stay.
+        Answers where the last frame begins that took something away of which no trace may stay.
         """
-        told = [(frame, frame.operations()) for frame in frames]
-        operations = [operation for _, listed in told for operation in listed]
+        applied, operations = _added_up((0, b""), frames)
         applier = Applier(self._disk)
         # Whoever died may have died of a sync that failed.
         applier.apply_afresh(operations)
-        applier.adopt(operations)
+        applier.adopt(applied.paths)
         applier.sync()
-        return _last_final(told)
+        return applied.final
 
     def stop(self) -> None:
         """End the thread; what it did not get to is in the journal."""
@@ -193,9 +212,10 @@ class Settler:
         self._disk.close(self._lock)
 
 
-def _last_final(told: list[tuple[Frame, list[Operation]]]) -> Frame | None:
-    """Find the last frame that takes something away of which no trace may stay."""
-    for frame, operations in reversed(told):
-        if any(map(leaves_nothing, operations)):
-            return frame
-    return None
+def _added_up(start: Position, frames: Iterable[Frame]) -> tuple[Applied, list[Operation]]:
+    applied, operations = Applied(start), list[Operation]()
+    for frame in frames:
+        listed = frame.operations()
+        applied.add(frame, listed)
+        operations += listed
+    return applied, operations

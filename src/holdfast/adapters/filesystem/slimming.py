@@ -19,7 +19,9 @@ _FILE_OVERHEAD_BYTES = 256
 
 def weight(commit: Commit) -> int:
     """About how many journal bytes a commit takes."""
-    total = _COMMIT_OVERHEAD_BYTES + sum(map(len, commit.blobs.values()))
+    total = _COMMIT_OVERHEAD_BYTES
+    if commit.blobs:
+        total += sum(map(len, commit.blobs.values()))
     if commit.record:
         total += len(commit.record.data)
     if commit.keyframe:

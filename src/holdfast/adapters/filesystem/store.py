@@ -114,7 +114,7 @@ class FilesystemStore:
         self._pid = os.getpid()
 
     def _report_damage(self, damage: Damage) -> None:
-        reason = f"journal damaged at {damage.lsn}; durable up to {damage.durable}"
+        reason = str(damage)
         name = quarantine.set_aside(self._disk, "journal", reason, damage.image)
         warnings.warn(
             f"{self.url}: {reason}. The bytes are kept in {name}.bin; run `holdfast validate --all` "

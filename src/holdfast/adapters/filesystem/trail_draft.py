@@ -40,29 +40,14 @@ class TrailDraft:
 
     def add(self, records: Sequence[AuditRecord]) -> None:
         """Add lines to their trails, and to the tree in the same order."""
-        lines: dict[str, list[bytes]] = {}
-        payloads: dict[str, list[bytes]] = {}
-        ends: dict[str, int] = {}
-        places = []
         for record in records:
             head, data = record.head, record.data
-            name, length = head.session_id, len(data)
-            if name not in lines:
-                lines[name] = []
-                ends[name] = self._draft.end(layout.trail_path(name))
-            places.append(order.encode(self._follow(head), head.seq, ends[name], length))
-            lines[name].append(data)
-            ends[name] += length
+            offset = self._draft.append(layout.trail_path(head.session_id), data)
+            self._append_place(order.encode(self._follow(head), head.seq, offset, len(data)))
             if commits_to_payload(data):
                 payload = record.payload
                 slot = encode_slot(head.seq, payload) if payload else empty_slot(head.seq)
-                payloads.setdefault(name, []).append(slot)
-        for name, told in lines.items():
-            self._draft.append(layout.trail_path(name), b"".join(told))
-        for name, stored in payloads.items():
-            self._draft.append(layout.payloads_path(name), b"".join(stored))
-        if places:
-            self._append_places(b"".join(places))
+                self._draft.append(layout.payloads_path(head.session_id), slot)
 
     def _follow(self, head: TrailHead) -> int:
         """Note where a session stands after an entry; answers where the session is listed."""
@@ -72,10 +57,10 @@ class TrailDraft:
         self.sessions[head.session_id] = Session(head, listed_at)
         return listed_at
 
-    def _append_places(self, lines: bytes) -> None:
+    def _append_place(self, line: bytes) -> None:
         # Leaves are found by counting: where half a line was left, the next one begins after a whole one.
         missing = -self._draft.end(layout.ORDER) % RECORD_BYTES
-        self._draft.append(layout.ORDER, b"-" * missing + lines)
+        self._draft.append(layout.ORDER, b"-" * missing + line if missing else line)
 
     def erasures(self, erased: Sequence[tuple[str, int]]) -> list[Operation]:
         """Operations that overwrite payloads; what is not there needs none."""

@@ -211,12 +211,16 @@ class Trails:
     def payload(self, session_id: str, seq: int) -> bytes | None:
         """A payload as stored; None if there is none, or it was erased."""
         slot = self.slot(session_id, seq)
-        if slot is None or not slot.stored_bytes:
+        return None if slot is None else self.payload_in(session_id, slot)
+
+    def payload_in(self, session_id: str, slot: Slot) -> bytes | None:
+        """What a slot holds; None if it was erased."""
+        if not slot.stored_bytes:
             return None
         # Looked at once more, together with the bytes: it may have been erased meanwhile.
         path = layout.payloads_path(session_id)
         data = self._files.read(path, slot.offset, slot.length) or b""
-        is_there = data.startswith(b'{"seq":%d,"slot":%d,"len":' % (seq, slot.length))
+        is_there = data.startswith(b'{"seq":%d,"slot":%d,"len":' % (slot.seq, slot.length))
         return data[slot.start - slot.offset :] if is_there else None
 
     def slot(self, session_id: str, seq: int) -> Slot | None:

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 from holdfast.adapters.filesystem import layout
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.leases import read_lease
-from holdfast.adapters.filesystem.manifest import Manifest, ManifestDamaged, parse, parse_line
+from holdfast.adapters.filesystem.manifest import Listed, Manifest, ManifestDamaged, parse, parse_line
 from holdfast.adapters.filesystem.overlay import Files
 from holdfast.adapters.filesystem.rebuild import event_lines, rebuild_manifest
 from holdfast.adapters.filesystem.writer import Standing
@@ -26,6 +26,7 @@ from holdfast.domain.record import Entry, Head
 T = TypeVar("T")
 
 _REMEMBERED_MANIFESTS = 16
+_REMEMBERED_LINES = 1024
 _READ_AGAIN_MAX = 20
 
 
@@ -41,11 +42,11 @@ class _Known(NamedTuple):
     last_line: bytes
     manifest: Manifest
 
-    def followed_by(self, lines: bytes) -> _Known:
+    def followed_by(self, lines: bytes, written: dict[bytes, Listed]) -> _Known:
         """Read on. Raises ManifestDamaged at the first wrong line."""
         if not lines and self.end:
             return self
-        manifest = parse(lines, self.manifest)
+        manifest = parse(lines, self.manifest, written)
         first_line = self.first_line or lines[: lines.find(b"\n") + 1]
         last_line = lines[lines.rfind(b"\n", 0, -1) + 1 :]
         return _Known(self.end + len(lines), first_line, last_line, manifest)
@@ -59,6 +60,8 @@ class Views:
         self._files = files
         self._refresh = refresh
         self._manifests: OrderedDict[str, _Known] = OrderedDict()
+        #: Lines of manifests that this process wrote and has not read since.
+        self._written: dict[bytes, Listed] = {}
 
     def steady(self, read: Callable[[], T]) -> T:
         """Read, and read again if somebody moved things meanwhile.
@@ -75,6 +78,12 @@ class Views:
         return read()
 
     # -- manifest ----------------------------------------------------------------------------
+
+    def note(self, listed: Listed) -> None:
+        """Remember what a line tells that was just committed: a keyframe has the last ones read again."""
+        if len(self._written) >= _REMEMBERED_LINES:
+            self._written.clear()
+        self._written[listed.line] = listed
 
     def manifest(self, workflow_id: str) -> Manifest:
         """All that is listed about a workflow. A damaged or missing manifest is made anew."""
@@ -93,9 +102,13 @@ class Views:
             read, first_line = self._files.read_parts(path, *parts)
             added = read or b""
             if added.startswith(known.last_line) and first_line == known.first_line:
-                return known.followed_by(added[len(known.last_line) :])
+                return known.followed_by(added[len(known.last_line) :], self._written)
         data = self._files.read(path)
-        return None if data is None else _Known(0, b"", b"", Manifest()).followed_by(data)
+        if data is None:
+            return None
+        read_now = _Known(0, b"", b"", Manifest()).followed_by(data, self._written)
+        check_reach(self._files, folder, read_now.manifest)
+        return read_now
 
     def unsound_manifest(self, workflow_id: str) -> bytes | None:
         """The bytes of a manifest that must be made anew (empty if it is missing), else None."""
@@ -298,6 +311,18 @@ class Views:
 
 #: Stands for the sequence of an event line that is damaged.
 UNKNOWN_EVENT = 1 << 62
+
+
+def check_reach(files: Files, folder: str, listed: Manifest) -> None:
+    """See that a manifest goes as far as the records: one that was cut between two lines looks whole.
+
+    Raises ManifestDamaged if records follow that it does not list.
+    """
+    last = listed.last
+    group, end = (last.group, listed.offsets.get(last.sequence, 0) + last.length) if last else (0, 0)
+    newest = max(filter(None, map(layout.group_of, files.list_folder(folder))), default=0)
+    if newest > group or (newest == group and (files.size(layout.deltas_path(folder, group)) or 0) > end):
+        raise ManifestDamaged("records follow that it does not list")
 
 
 def event_seq(line: bytes) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from holdfast.adapters.filesystem import layout, manifest
 from holdfast.adapters.filesystem.frame import Kind, Operation
 from holdfast.adapters.filesystem.leases import LeaseFile
@@ -24,25 +26,25 @@ class Ends:
     def of(self, path: str) -> int:
         known = self._known.get(path)
         if known is None:
-            known = self._files.size(path) or 0
-            self.set(path, known)
+            if len(self._known) >= _REMEMBERED_FILES_MAX:
+                # Asking the disk again is cheap; keeping them in order of use would cost every commit.
+                self._known.clear()
+            self._known[path] = known = self._files.size(path) or 0
         return known
 
-    def set(self, path: str, end: int) -> None:
-        if len(self._known) >= _REMEMBERED_FILES_MAX:
-            # Asking the disk again is cheap; keeping them in order of use would cost every commit.
-            self._known.clear()
-        self._known[path] = end
+    def take(self, ends: Mapping[str, int]) -> None:
+        """Remember where files end now."""
+        self._known.update(ends)
 
-    def note(self, operation: Operation) -> None:
-        """Follow an operation that somebody committed."""
-        path, kind = operation.path, operation.kind
-        if kind is Kind.WRITE:
-            self.set(path, max(operation.offset + len(operation.data), self._known.get(path, 0)))
-        elif kind is Kind.REPLACE:
-            self.set(path, len(operation.data))
-        else:
-            self._known.pop(path, None)
+    def follow(self, operations: Iterable[Operation]) -> None:
+        """Follow what somebody committed. Of a file that is not known, a write may tell the middle only."""
+        known = self._known
+        for operation in operations:
+            path, kind = operation.path, operation.kind
+            if kind is not Kind.WRITE:
+                known.pop(path, None)
+            elif path in known:
+                known[path] = max(operation.offset + len(operation.data), known[path])
 
     def clear(self) -> None:
         self._known.clear()
@@ -62,14 +64,26 @@ class Standing:
 
 
 class Draft:
-    """The operations of one group, each appended where the file will end by then."""
+    """The operations of one group. All that it appends to a file is one of them."""
 
     def __init__(self, files: Files, ends: Ends) -> None:
         self._files = files
         self._ends = ends
-        self._new_ends: dict[str, int] = {}
+        #: Where files end after what the group adds to them.
+        self.new_ends: dict[str, int] = {}
         self._new_blobs: set[str] = set()
-        self.operations: list[Operation] = []
+        self._appended: dict[str, list[bytes]] = {}
+        #: What the group does beside appending, and before it.
+        self.others: list[Operation] = []
+
+    @property
+    def operations(self) -> list[Operation]:
+        """Everything that the group does so far."""
+        operations = self.others.copy()
+        for path, pieces in self._appended.items():
+            data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+            operations.append(Operation(Kind.WRITE, path, self.new_ends[path] - len(data), data))
+        return operations
 
     def check(self, commit: Commit, standing: Standing) -> None:
         """Raise why a commit cannot follow on what is there."""
@@ -101,7 +115,7 @@ class Draft:
             if sha256 in self._new_blobs or self._files.size(path) is not None:
                 continue
             self._new_blobs.add(sha256)
-            self.operations.append(Operation(Kind.WRITE, path, 0, data))
+            self.others.append(Operation(Kind.WRITE, path, 0, data))
 
     def _add_manifest_lines(self, commit: Commit, folder: str, before: Listed | None) -> Listed | None:
         """Tell the manifest of a commit; answers what its last line tells then."""
@@ -114,27 +128,30 @@ class Draft:
         record_at = 0
         if record is not None:
             record_at = self._add_record(record, folder)
-            lines.append(manifest.entry_line(record.entry, record_at, before))
-        lines += map(manifest.transition_line, commit.transitions)
+            line = manifest.entry_line(record.entry, record_at, before)
+            lines.append(line)
+        if commit.transitions:
+            lines += map(manifest.transition_line, commit.transitions)
         if not lines:
             return before
-        self.add_manifest(commit.workflow_id, folder, b"".join(lines))
+        end = self.add_manifest(commit.workflow_id, path, b"".join(lines))
         if record is None or commit.transitions:
             return None
-        return Listed(record.entry, record_at + record.entry.length, self.end(path))
+        told_before = None if before is None else before.entry
+        return Listed(record.entry, record_at + record.entry.length, end, line, told_before)
 
     def _add_record(self, record: Record, folder: str) -> int:
         """Append a record to the delta file of its group; answers where it begins."""
         if not record.data:
             # A tombstone from another store whose group is gone there: no file stands for that here too.
             return 0
-        return self.append(f"{folder}/{layout.deltas_name(record.entry.group)}", record.data)
+        return self.append(layout.deltas_path(folder, record.entry.group), record.data)
 
-    def add_manifest(self, workflow_id: str, folder: str, lines: bytes) -> None:
-        path = layout.manifest_path(folder)
+    def add_manifest(self, workflow_id: str, path: str, lines: bytes) -> int:
+        """Add lines to a manifest; answers where it ends then."""
         if self.end(path) == 0:
             lines = manifest.header_line(workflow_id) + lines
-        self.append(path, lines)
+        return self.append(path, lines) + len(lines)
 
     def add_keyframe(self, keyframe: Keyframe, folder: str) -> bytes:
         """Store a keyframe file and its sum; answers its manifest line."""
@@ -143,7 +160,7 @@ class Draft:
             path = f"{folder}/{name}"
             # A file without a line in the manifest is what a killed writer left: it must not shine through.
             kind = Kind.WRITE if self._files.size(path) is None else Kind.REPLACE
-            self.operations.append(Operation(kind, path, 0, keyframe.data))
+            self.others.append(Operation(kind, path, 0, keyframe.data))
         self.add_sum(folder, keyframe.entry.sha256, name)
         return manifest.keyframe_line(keyframe.entry)
 
@@ -154,36 +171,33 @@ class Draft:
         """
         name = layout.keyframe_name(damaged.sequence, damaged.suffix)
         if damaged.suffix != new.suffix:
-            self.operations.append(Operation(Kind.UNLINK, f"{folder}/{name}"))
+            self.others.append(Operation(Kind.UNLINK, f"{folder}/{name}"))
         path, ending = layout.sums_path(folder), f"  {name}\n".encode()
         lines = (self._files.read(path) or b"").splitlines(keepends=True)
         kept = b"".join(line for line in lines if not line.endswith(ending))
-        self.operations.append(Operation(Kind.REPLACE, path, 0, kept))
-        self._new_ends[path] = len(kept)
+        self.others.append(Operation(Kind.REPLACE, path, 0, kept))
+        self.new_ends[path] = len(kept)
 
     def add_sum(self, folder: str, sha256: str, name: str) -> None:
         self.append(layout.sums_path(folder), f"{sha256}  {name}\n".encode())
 
     def _add_events(self, commit: Commit, newest: str) -> str:
-        if not commit.events:
-            return newest
-        folder = layout.events_folder(commit.workflow_id)
-        by_name: dict[str, list[bytes]] = {}
         for event in commit.events:
             newest = max(newest, layout.events_name(event.timestamp))
-            by_name.setdefault(newest, []).append(event.data)
-        for name, lines in by_name.items():
-            self.append(f"{folder}/{name}", b"".join(lines))
+            self.append(layout.events_path(commit.workflow_id, newest), event.data)
         return newest
 
     def end(self, path: str) -> int:
         """Size of a file after all that the group adds to it so far."""
-        end = self._new_ends.get(path)
+        end = self.new_ends.get(path)
         return self._ends.of(path) if end is None else end
 
     def append(self, path: str, data: bytes) -> int:
         """Add to the end of a file; answers where that was."""
         offset = self.end(path)
-        self.operations.append(Operation(Kind.WRITE, path, offset, data))
-        self._new_ends[path] = offset + len(data)
+        self.new_ends[path] = offset + len(data)
+        if path in self._appended:
+            self._appended[path].append(data)
+        else:
+            self._appended[path] = [data]
         return offset
