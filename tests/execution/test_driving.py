@@ -11,7 +11,17 @@ import pytest
 
 from holdfast.domain.errors import UnsupportedTypeError
 from holdfast.domain.reducers import MESSAGE_EVENT
-from holdfast.execution.driving import Asking, Call, Driver, OnLoop, Together
+from holdfast.execution.driving import (
+    Abandoned,
+    Asking,
+    Attempt,
+    Call,
+    Driver,
+    Note,
+    OnLoop,
+    RowDriver,
+    Together,
+)
 from holdfast.execution.journal import Fact, Journal, Save
 from tests.execution.journals import PATIENCE_SECONDS, begun
 from tests.execution.runs import opened
@@ -38,7 +48,15 @@ def on_the_loop(journal: Journal, asking: Asking) -> Any:
     return asyncio.run(work())
 
 
-@pytest.fixture(params=[in_a_thread, without_a_loop, on_the_loop])
+def in_a_row(journal: Journal, asking: Asking) -> Any:
+    async def work() -> Any:
+        driver = RowDriver(journal, asyncio.get_running_loop())
+        return await asyncio.to_thread(driver.drive, asking)
+
+    return asyncio.run(work())
+
+
+@pytest.fixture(params=[in_a_thread, without_a_loop, on_the_loop, in_a_row])
 def drive(request: pytest.FixtureRequest) -> Drive:
     return request.param
 
@@ -189,3 +207,74 @@ def test_nothing_is_begun_for_a_thread_after_the_end(journal: Journal) -> None:
             await asyncio.wait_for(asyncio.to_thread(driver.drive, asking()), PATIENCE_SECONDS)
 
     asyncio.run(work())
+
+
+class Hand:
+    """What an agent has in hand, if only to be told of its end."""
+
+    is_over = False
+
+    def end(self) -> None:
+        self.is_over = True
+
+
+def attempt(hand: Hand, answer: Callable[[], Any]) -> Attempt:
+    async def start() -> Any:
+        return answer()
+
+    return Attempt(hand, answer, start)
+
+
+def test_an_agent_is_called_where_it_is_asked_for(drive: Drive, journal: Journal) -> None:
+    def asking() -> Asking:
+        return (yield attempt(Hand(), lambda: 7))
+
+    assert drive(journal, asking()) == 7
+
+
+def test_what_is_only_noted_is_there_at_once_and_goes_with_the_next_commit(
+    drive: Drive, journal: Journal
+) -> None:
+    def asking() -> Asking:
+        answer = yield Note(message(1))
+        return answer, list(journal.fields["messages"]), (yield message(2))
+
+    assert drive(journal, asking()) == (None, [1], None)
+    assert journal.fields["messages"] == [1, 2]
+
+
+@pytest.mark.parametrize("need", [message(1), Note(message(1)), Save("late"), attempt(Hand(), lambda: 7)])
+def test_nothing_is_begun_or_recorded_in_a_row_that_has_ended(journal: Journal, need: Any) -> None:
+    caught: list[BaseException] = []
+
+    def asking() -> Asking:
+        try:
+            yield need
+        except Exception as fault:
+            caught.append(fault)
+
+    async def work() -> None:
+        driver = RowDriver(journal, asyncio.get_running_loop())
+        driver.end()
+        with pytest.raises(Abandoned):
+            driver.drive(asking())
+
+    asyncio.run(work())
+    assert (caught, "messages" in journal.fields, journal.checkpoints) == ([], False, 1)
+
+
+def test_the_agent_at_work_is_told_when_its_row_ends(journal: Journal) -> None:
+    first, second = Hand(), Hand()
+
+    def asking() -> Asking:
+        yield attempt(first, lambda: None)
+        yield attempt(second, driver.end)
+        yield message("late")
+
+    async def work() -> RowDriver:
+        return RowDriver(journal, asyncio.get_running_loop())
+
+    driver = asyncio.run(work())
+    with pytest.raises(Abandoned):
+        driver.drive(asking())
+    assert (first.is_over, second.is_over, "messages" in journal.fields) == (False, True, False)

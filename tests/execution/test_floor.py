@@ -46,6 +46,17 @@ def test_a_floor_is_quiet_until_two_work() -> None:
     assert asyncio.run(look()) == [True, True, False]
 
 
+def test_who_works_is_counted_until_it_ends_well_or_not() -> None:
+    async def look() -> list[int]:
+        place, seen = floor(), []
+        with pytest.raises(ValueError, match="no"), place.busy(), place.busy():
+            seen.append(place.working)
+            raise ValueError("no")
+        return [*seen, place.working]
+
+    assert asyncio.run(look()) == [2, 0]
+
+
 def test_loops_that_are_over_are_not_kept() -> None:
     async def mine() -> weakref.ref[Any]:
         return weakref.ref(floor())

@@ -115,6 +115,32 @@ def test_many_short_leases_are_all_renewed(recording: Watched) -> None:
     served(keeper)
 
 
+class Told(threading.Condition):
+    """Tells that somebody is about to wait."""
+
+    def __init__(self, lock: Any) -> None:
+        super().__init__(lock)
+        self.is_waited_for = threading.Event()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.is_waited_for.set()
+        return super().wait(timeout)
+
+
+def test_a_lease_that_is_shorter_than_those_before_it_is_renewed_in_its_own_time(recording: Watched) -> None:
+    keeper = LeaseKeeper()
+    keeper._changed = told = Told(keeper._mutex)
+    long, short = recording.take("long", "run", 3000), recording.take("short", "run", 3000)
+    keeper.keep(recording, long, LONG_SECONDS, no_matter)
+    assert told.is_waited_for.wait(PATIENCE_SECONDS)
+    keeper.keep(recording, short, SHORT_SECONDS, no_matter)
+    recording.await_count("short", 2)
+    keeper.drop(short)
+    keeper.drop(long)
+    served(keeper)
+    assert recording.counts["long"] == 0
+
+
 def test_equal_leases_are_told_apart(recording: Watched) -> None:
     """Two stores can grant the same lease: same workflow, owner and token."""
     keeper, lease = LeaseKeeper(), recording.take("W", "run", 3000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,27 @@ def test_a_changed_graph_is_told_and_what_fits_is_kept() -> None:
         assert state is not None
         names = [agent["name"] for stage in state.dag_structure["stages"] for agent in stage["agents"]]
         assert names == ["one", "inserted", "two"]
+
+
+def test_a_graph_is_recorded_again_only_where_it_has_changed() -> None:
+    broken = [True]
+
+    def two(ctx: Context) -> int:
+        if broken.pop():
+            raise RuntimeError("broken")
+        return 2
+
+    def inserted(ctx: Context) -> int:
+        return 7
+
+    with opened() as service:
+        for workflow in (chain(one, two), chain(one, two), chain(one, two, inserted)):
+            broken.append(workflow.plan.agents.keys() == {"one", "two"})
+            with suppress(AgentFailedError):
+                run(workflow, service)
+        told = [event.data["fields"] for event in service.events("WF-1", type="RUN_UPDATED")]
+    resumed = [fields for fields in told if fields["status"] == "in_progress"]
+    assert [sorted(fields) for fields in resumed] == [["status"], ["dag_structure", "status", "total_steps"]]
 
 
 def test_an_agent_that_was_renamed_keeps_its_result() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -215,3 +216,18 @@ def test_an_agent_knows_how_it_is_called() -> None:
     assert Agent("a", waits, "s").is_async
     assert not agent("a", "s").is_async
     assert agent("a", "s").on_failure is OnFailure.FAIL
+
+
+def test_an_agent_is_plain_if_nothing_of_it_needs_the_loop() -> None:
+    async def waits(ctx: object) -> None:
+        """Do nothing."""
+
+    assert agent("a", "s").is_plain
+    needy = (
+        Agent("a", waits, "s"),
+        replace(agent("a", "s"), when=bool),
+        replace(agent("a", "s"), each=lambda view: []),
+        replace(agent("a", "s"), timeout_seconds=1.0),
+        replace(agent("a", "s"), engine="elsewhere"),
+    )
+    assert not any(one.is_plain for one in needy)

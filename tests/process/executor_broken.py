@@ -9,12 +9,12 @@ from holdfast.application.recording import Recording
 from holdfast.domain.record import Lease
 from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_STARTED
 from holdfast.execution.context import Context
-from holdfast.execution.journal import Fact, Journal, Save
+from holdfast.execution.journal import Fact, Journal, Queued, Save
 
 
 def results_later() -> None:
     """Let starts and results wait for whatever is committed next: the next agent begins without them."""
-    at_once, soon = Journal.commit, Journal.commit_async
+    at_once, soon = Journal.queued, Journal.commit_async
 
     def late(journal: Journal, items: tuple[Fact | Save, ...]) -> bool:
         kinds = {item.kind if isinstance(item, Fact) else "" for item in items}
@@ -24,13 +24,13 @@ def results_later() -> None:
             journal.note(item)
         return True
 
-    def commit(journal: Journal, *items: Fact | Save) -> Any:
-        return None if late(journal, items) else at_once(journal, *items)
+    def queued(journal: Journal, *items: Fact | Save) -> Queued:
+        return Queued((), [], 0.0) if late(journal, items) else at_once(journal, *items)
 
     async def commit_async(journal: Journal, *items: Fact | Save) -> Any:
         return None if late(journal, items) else await soon(journal, *items)
 
-    setattr(Journal, "commit", commit)  # noqa: B010
+    setattr(Journal, "queued", queued)  # noqa: B010
     setattr(Journal, "commit_async", commit_async)  # noqa: B010
 
 

@@ -106,8 +106,7 @@ def lie(options: dict[str, Any]) -> None:
         def hope(self: Any, units: Any) -> list[Any]:
             try:
                 with self._connections.connection() as connection:
-                    query, parameters = statement.build(units)
-                    return list(connection.cursor(binary=True).execute(query, parameters).fetchall())
+                    return list(statement.send(connection, units))
             except ConnectionLost:
                 return []
             except CheckpointError:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -42,7 +43,30 @@ class Together:
     items: tuple[Fact | Save, ...]
 
 
-Need = Fact | Save | Together | Call | OnLoop
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A fact that nobody waits for: it goes with the next commit."""
+
+    fact: Fact
+
+
+class Ends(Protocol):
+    """What an agent at work has in hand."""
+
+    def end(self) -> None:
+        """Let the attempt be over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An agent at work: called in this thread, or awaited on the loop of the run."""
+
+    context: Ends
+    call: Callable[[], Any]
+    start: Callable[[], Awaitable[Any]]
+
+
+Need = Fact | Save | Together | Note | Call | OnLoop | Attempt
 Asking = Generator[Need, Any, Any]
 
 
@@ -126,6 +150,10 @@ class Driver:
             if self._loop is None:
                 return asyncio.run(_awaited(need.start()))
             return self._handed_over(need, self._loop)
+        if isinstance(need, Attempt):
+            return need.call()
+        if isinstance(need, Note):
+            return self._journal.note(need.fact)
         return self._journal.commit(*_items(need))
 
     def _handed_over(self, need: OnLoop, loop: asyncio.AbstractEventLoop) -> Any:
@@ -142,9 +170,55 @@ class Driver:
         if isinstance(need, Call):
             answer = need.begin()
             return await answer if inspect.isawaitable(answer) else answer
-        if isinstance(need, OnLoop):
+        if isinstance(need, OnLoop | Attempt):
             return await need.start()
+        if isinstance(need, Note):
+            return self._journal.note(need.fact)
         return await self._journal.commit_async(*_items(need))
+
+
+class Abandoned(BaseException):
+    """Unwinds a row that nobody waits for any more; no Exception, so that no step takes it for its own."""
+
+
+class RowDriver(Driver):
+    """Carries out what the steps of one row ask for, in the thread of that row.
+
+    Once it has ended, no agent begins and nothing is recorded: what the run then says of its end comes last.
+    """
+
+    def __init__(self, journal: Journal, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(journal, loop)
+        #: Held while something is begun or recorded: whoever ends the row is before it, or after.
+        self._mutex = threading.Lock()
+        self._at_work: Ends | None = None
+
+    def end(self) -> None:
+        """Let nothing more begin, and the agent that is at work leave no trace."""
+        with self._mutex:
+            super().end()
+            at_work = self._at_work
+        if at_work is not None:
+            at_work.end()
+
+    def _met(self, need: Need) -> Any:
+        if isinstance(need, Attempt):
+            with self._mutex:
+                self._check()
+                self._at_work = need.context
+            return need.call()
+        if isinstance(need, Call | OnLoop):
+            return super()._met(need)
+        with self._mutex:
+            self._check()
+            if isinstance(need, Note):
+                return self._journal.note(need.fact)
+            commit = self._journal.queued(*_items(need))
+        return self._journal.settled(commit)
+
+    def _check(self) -> None:
+        if self._is_over:
+            raise Abandoned
 
 
 def _items(need: Fact | Save | Together) -> tuple[Fact | Save, ...]:

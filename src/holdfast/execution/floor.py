@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from holdfast.application.aio import Landing
@@ -26,6 +28,15 @@ class Floor:
     def is_quiet(self) -> bool:
         """Whether nobody would mind if the loop itself waits for the disk: handing over takes longer."""
         return self.working <= 1
+
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        """Count one more agent at work meanwhile."""
+        self.working += 1
+        try:
+            yield
+        finally:
+            self.working -= 1
 
     def expect(self) -> tuple[asyncio.Future[Any], OnDone]:
         """Answer a future, and what brings a commit's outcome to it from another thread."""

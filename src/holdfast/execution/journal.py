@@ -50,6 +50,15 @@ class Save:
     options: CheckpointOptions = field(default_factory=CheckpointOptions)
 
 
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """Facts and checkpoints on their way, and since when."""
+
+    items: tuple[Fact | Save, ...]
+    tickets: list[Ticket | None]
+    began: float
+
+
 class Pad(Protocol):
     """What an agent writes on while it works: the journal of its run, or a draft of it."""
 
@@ -128,9 +137,17 @@ class Journal:
 
         A storage fault is told and never stops the run; answers the last checkpoint that was made.
         """
+        return self.settled(self.queued(*items))
+
+    def queued(self, *items: Fact | Save) -> Queued:
+        """Record facts and checkpoints together; they are durable once they are settled."""
         began = time.perf_counter()
-        tickets = [self._submit(item) for item in items]
-        return self._concluded(items, [self._waited(ticket) for ticket in tickets], began)
+        return Queued(items, [self._submit(item) for item in items], began)
+
+    def settled(self, queued: Queued) -> CheckpointID | None:
+        """Wait here until what was queued is durable, as `commit` does."""
+        results = [self._waited(ticket) for ticket in queued.tickets]
+        return self._concluded(queued.items, results, queued.began)
 
     async def commit_async(self, *items: Fact | Save) -> CheckpointID | None:
         """Record facts and checkpoints as `commit` does, without keeping the loop from other work."""

@@ -43,6 +43,8 @@ class LeaseKeeper:
         self._kept: dict[int, _Kept] = {}
         self._changed = threading.Condition(self._mutex)
         self._thread: threading.Thread | None = None
+        #: When the thread looks again by itself.
+        self._wakes_at = 0.0
 
     def keep(
         self, recording: Recording, lease: Lease, ttl_seconds: float, on_lost: Callable[[], object]
@@ -56,13 +58,16 @@ class LeaseKeeper:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._serve, name="holdfast-leases", daemon=True)
                 self._thread.start()
-            self._changed.notify()
+            elif kept.due_at < self._wakes_at:
+                self._changed.notify()
 
     def drop(self, lease: Lease) -> None:
         """Renew it no more."""
         with self._changed:
             self._kept.pop(id(lease), None)
-            self._changed.notify()
+            if not self._kept:
+                # As long as there are others it is enough to look when the next one is due.
+                self._changed.notify()
 
     def _serve(self) -> None:
         while True:
@@ -70,7 +75,8 @@ class LeaseKeeper:
                 if not self._kept:
                     self._thread = None
                     return
-                pause_seconds = min(one.due_at for one in self._kept.values()) - time.monotonic()
+                self._wakes_at = min(one.due_at for one in self._kept.values())
+                pause_seconds = self._wakes_at - time.monotonic()
                 if pause_seconds > 0:
                     self._changed.wait(pause_seconds)
                 now = time.monotonic()

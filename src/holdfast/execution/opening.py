@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from holdfast.application.app import App
+from holdfast.application.recording import Recording
 from holdfast.bootstrap import open as open_service
 from holdfast.domain.checkpoint import CheckpointType
 from holdfast.domain.errors import CheckpointError, CheckpointRecoveryError, InvalidStateError
@@ -56,21 +57,15 @@ async def run_workflow(
         )
     chosen = options or RunOptions()
     plan = workflow.plan
-    async with opened(store, workflow.app) as service:
-        ended = await asyncio.to_thread(service.recording.ended, workflow_id)
+    async with opened(store, workflow.app) as service, _taken(service, workflow_id, chosen) as (claim, ended):
         if ended is not None:
             return _told(service, plan, ended)
-        async with _taken(service, workflow_id, chosen) as claim:
-            # Whoever had it before may have brought it to its end meanwhile.
-            ended = await asyncio.to_thread(service.recording.ended, workflow_id)
-            if ended is not None:
-                return _told(service, plan, ended)
-            with run_span(service.recording.tracing, workflow.name, workflow_id) as span:
-                begin = partial(_journal, workflow, service, workflow_id, inputs, chosen, span)
-                journal = await asyncio.to_thread(begin)
-                result = await _carried_out(workflow, service, journal, chosen, claim)
-                span.ended(result.status)
-                return result
+        with run_span(service.recording.tracing, workflow.name, workflow_id) as span:
+            begin = partial(_journal, workflow, service, workflow_id, inputs, chosen, span)
+            journal = await asyncio.to_thread(begin)
+            result = await _carried_out(workflow, service, journal, chosen, claim)
+            span.ended(result.status)
+            return result
 
 
 async def _carried_out(
@@ -101,28 +96,51 @@ async def opened(store: StoreLike, app: App | None = None) -> AsyncIterator[Serv
         await asyncio.to_thread(service.close)
 
 
-async def _leased(service: Service, workflow_id: str, options: RunOptions) -> Lease:
+def _take(
+    recording: Recording, workflow_id: str, ttl_seconds: float
+) -> tuple[Lease | None, WorkflowState | None]:
+    """Take a workflow unless it has ended; answer the lease, and the state that it ended with."""
+    ended = recording.ended(workflow_id)
+    if ended is not None:
+        return None, ended
+    lease = recording.take(workflow_id, "run", ttl_seconds)
+    try:
+        # Whoever had it before may have brought it to its end meanwhile.
+        return lease, recording.ended(workflow_id)
+    except BaseException:
+        recording.give_up(lease)
+        raise
+
+
+async def _leased(
+    service: Service, workflow_id: str, options: RunOptions
+) -> tuple[Lease | None, WorkflowState | None]:
     """Take the lease; whoever is cancelled meanwhile leaves none behind."""
     recording = service.recording
-    taking = asyncio.ensure_future(
-        asyncio.to_thread(recording.take, workflow_id, "run", options.lease_seconds)
-    )
+    taking = asyncio.ensure_future(asyncio.to_thread(_take, recording, workflow_id, options.lease_seconds))
     try:
         return await asyncio.shield(taking)
     except asyncio.CancelledError:
         with suppress(CheckpointError):
-            await asyncio.to_thread(recording.give_up, await taking)
+            lease, _ = await taking
+            if lease is not None:
+                await asyncio.to_thread(recording.give_up, lease)
         raise
 
 
 @asynccontextmanager
-async def _taken(service: Service, workflow_id: str, options: RunOptions) -> AsyncIterator[Claim]:
-    """Have the workflow for this run meanwhile."""
+async def _taken(
+    service: Service, workflow_id: str, options: RunOptions
+) -> AsyncIterator[tuple[Claim, WorkflowState | None]]:
+    """Have the workflow for this run meanwhile, unless it has ended: then answer how."""
     recording, loop, claim = service.recording, asyncio.get_running_loop(), Claim()
-    lease = await _leased(service, workflow_id, options)
+    lease, ended = await _leased(service, workflow_id, options)
+    if lease is None:
+        yield claim, ended
+        return
     KEEPER.keep(recording, lease, options.lease_seconds, lambda: loop.call_soon_threadsafe(claim.lose))
     try:
-        yield claim
+        yield claim, ended
     finally:
         KEEPER.drop(lease)
         if not claim.is_lost:
@@ -191,13 +209,14 @@ def _resumed(
         journal.warn(text)
     if inputs and dict(inputs) != fields.get("context", {}).get("inputs"):
         journal.warn("other inputs were given than the run began with: those stay")
-    update = {"status": "in_progress", "dag_structure": structure, "total_steps": len(workflow.plan.agents)}
     metadata = span.remembered(fields.get("metadata", {}))
     if renamed:
         # Whoever goes on after this one finds the results as well.
         metadata["renamed"] = renamed
-    if metadata != fields.get("metadata", {}):
-        update["metadata"] = metadata
+    now = {"dag_structure": structure, "total_steps": len(workflow.plan.agents), "metadata": metadata}
+    # To record a large graph takes longer than all else that is done here, and most are what they were.
+    changed = {name: value for name, value in now.items() if value != fields.get(name, {})}
+    update = {"status": "in_progress", **changed}
     journal.note(Fact(RUN_UPDATED, {"fields": update, "changes": list(changes)}, RUN))
     journal.tell("run_started", workflow=workflow.name, resumed=True, changes=list(changes))
     return journal

@@ -102,6 +102,12 @@ class Agent:
         """Whether the function is a coroutine."""
         return inspect.iscoroutinefunction(self.function)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a function of this process, and nothing has to be asked or watched on the loop."""
+        is_asked = self.each is not None or self.when is not None
+        return not (is_asked or self.timeout_seconds is not None or self.engine is not None or self.is_async)
+
 
 @dataclass(frozen=True, slots=True)
 class Stage:

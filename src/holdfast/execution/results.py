@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.domain.errors import InvalidStateError
@@ -21,7 +21,7 @@ def step_name(agent: str, key: str | None = None, iteration: int = 1) -> str:
 
 def subject_of(step_id: str) -> str:
     """Name whose confidence a step tells: that of the same agent, for the same item, in whatever round."""
-    return _ROUND.sub("", step_id)
+    return _ROUND.sub("", step_id) if "#" in step_id else step_id
 
 
 class Results:
@@ -42,7 +42,7 @@ class Results:
 
     def begun_as(self, step_id: str) -> str:
         """Answer the name under which a step began: its effects and milestones stand there."""
-        return next((name for name in self._names(step_id) if self._journal.agent_state(name)), step_id)
+        return next(filter(self._journal.agent_state, self._names(step_id)), step_id)
 
     def of_step(self, step_id: str) -> Any:
         """Answer the result of a step that is over."""
@@ -112,19 +112,22 @@ class Results:
     def _known(self, step_id: str) -> str | None:
         """Answer the name under which a step is over; agents that were renamed keep their results."""
         self._read()
-        return next((name for name in self._names(step_id) if self._is_over(name)), None)
+        return next(filter(self._is_over, self._names(step_id)), None)
 
-    def _names(self, step_id: str) -> Iterator[str]:
+    def _names(self, step_id: str) -> Sequence[str]:
         """Name a step as it is called now, then as it was called before."""
-        yield step_id
+        if not self._renamed:
+            return (step_id,)
         agent, rest = _parted(step_id)
-        yield from (was + rest for was, name in self._renamed.items() if name == agent)
+        return [step_id, *(was + rest for was, name in self._renamed.items() if name == agent)]
 
     def _is_over(self, step_id: str) -> bool:
         return step_id in self._by_step or self._journal.agent_state(step_id).get("status") == "skipped"
 
     def _read(self) -> None:
         tasks = self._journal.fields.get("tasks", ())
+        if len(tasks) == self._seen:
+            return
         for task in tasks[self._seen :]:
             # An application may have tasks of its own in the state.
             if isinstance(task, Mapping) and {"id", "result"} <= task.keys():

@@ -7,7 +7,6 @@ import copy
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import zip_longest
 from typing import Any
 
 from holdfast.domain.checkpoint import CheckpointType
@@ -21,7 +20,8 @@ from holdfast.execution.options import RunOptions
 from holdfast.execution.outcome import RunStatus
 from holdfast.execution.plan import Agent, Plan, Stage, StageKind
 from holdfast.execution.results import Results, step_name
-from holdfast.execution.steps import Desks, Follower, Steps
+from holdfast.execution.rows import Row, stretches
+from holdfast.execution.steps import Desks, Follower, Steps, Work
 from holdfast.execution.stopping import Stopped, StopSign
 from holdfast.execution.triggers import Moment, Trigger, TriggerWatch
 
@@ -121,7 +121,9 @@ class Runner:
             await self._loop(stage)
         elif stage.kind is StageKind.PARALLEL:
             limit = asyncio.Semaphore(stage.concurrency) if stage.concurrency else None
-            await self._at_once([partial(self._agent, agent, limit=limit) for agent in stage.agents])
+            await self._at_once(
+                [partial(self._agent, agent, Row(self.results), limit=limit) for agent in stage.agents]
+            )
         else:
             await self._row(stage.agents)
 
@@ -129,16 +131,13 @@ class Runner:
         self, agents: Sequence[Agent], iteration: int = 1, history: Sequence[Mapping[str, Any]] = ()
     ) -> None:
         """Run agents one after another; the result of one and the start of the next are one fact."""
-        for agent, following in zip_longest(agents, agents[1:]):
-            then = self._follower(following, iteration)
-            await self._agent(agent, iteration=iteration, history=history, then=then, is_alone=True)
-
-    def _follower(self, agent: Agent | None, iteration: int) -> Follower | None:
-        """Name the step of an agent if nothing has to be asked or done before it begins."""
-        if agent is None or agent.each is not None or agent.when is not None or agent.is_risky:
-            return None
-        name = step_name(agent.name, None, iteration)
-        return None if self.results.has(name) else Follower(self.results.begun_as(name), agent.name)
+        row = Row(self.results, iteration, history)
+        for is_plain, pairs in stretches(agents):
+            if is_plain and self._limit is None:
+                await self.steps.run_row(row.works(pairs))
+                continue
+            for agent, following in pairs:
+                await self._agent(agent, row, then=row.follower(following), is_alone=True)
 
     async def _is_wanted(self, stage: Stage) -> bool:
         known = self.results.stage_state(stage.name).get("wanted")
@@ -169,35 +168,26 @@ class Runner:
     async def _agent(
         self,
         agent: Agent,
+        row: Row,
         *,
-        iteration: int = 1,
-        history: Sequence[Mapping[str, Any]] = (),
         limit: asyncio.Semaphore | None = None,
         then: Follower | None = None,
         is_alone: bool = False,
     ) -> None:
         """Run an agent, for each of its items if it has some."""
-        name = step_name(agent.name, None, iteration)
+        name = step_name(agent.name, None, row.iteration)
         if self.results.has(name):
             return
         if not self._has_begun(name) and not await self._is_needed(agent):
             await self.steps.skip(agent, name, "its condition does not hold")
             return
         if agent.each is None:
-            frame = Frame(name, agent.name, agent.stage, iteration=iteration, history=history)
-            await self._step(agent, frame, limit, then, is_alone=is_alone)
+            await self._step(agent, row.frame(agent, name), limit, then, is_alone=is_alone)
             return
         items = await self._items(agent, name)
         width = asyncio.Semaphore(agent.concurrency) if agent.concurrency else limit
         frames = [
-            Frame(
-                step_name(agent.name, one["key"], iteration),
-                agent.name,
-                agent.stage,
-                item=one["item"],
-                iteration=iteration,
-                history=history,
-            )
+            replace(row.frame(agent, step_name(agent.name, one["key"], row.iteration)), item=one["item"])
             for one in items
         ]
         left = [frame for frame in frames if not self.results.has(frame.step_id)]
@@ -222,7 +212,7 @@ class Runner:
         named = replace(frame, step_id=self.results.begun_as(frame.step_id))
         # The narrower room first: who waits for that takes no place in the wider one.
         async with _room(limit), _room(self._limit):
-            await self.steps.run(agent, named, then=then, is_awaited=not is_alone)
+            await self.steps.run(Work(agent, named, then, is_awaited=not is_alone))
 
     async def _items(self, agent: Agent, name: str) -> Sequence[Mapping[str, Any]]:
         """Answer the items of an agent: those recorded when it began, however often it is resumed."""
@@ -308,7 +298,7 @@ class Runner:
         step_id = f"{parent.step_id}>{name}"
         if not self.results.has(step_id):
             agent = Agent(name, function, parent.stage)
-            await self.steps.run(agent, Frame(step_id, name, parent.stage, item=item))
+            await self.steps.run(Work(agent, Frame(step_id, name, parent.stage, item=item)))
         return self.results.of_step(step_id)
 
     def _stage_fact(self, stage: Stage, state: Mapping[str, Any], phase: int | None = None) -> Fact:

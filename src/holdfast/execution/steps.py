@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_FAILED, AGENT_SKIPPED, AGENT_STARTED
 from holdfast.execution.context import Context
-from holdfast.execution.driving import Driver
+from holdfast.execution.driving import Asking, Attempt, Driver, Note, OnLoop, RowDriver, Together
+from holdfast.execution.engines.local import call_apart
 from holdfast.execution.engines.port import Engine, WorkerLostError
 from holdfast.execution.floor import floor
 from holdfast.execution.frame import Frame, Surroundings
@@ -35,7 +37,7 @@ from holdfast.execution.stopping import StopSign
 from holdfast.execution.triggers import Moment, Trigger, TriggerWatch
 
 _TRACE_CHARS = 4000
-_HOME = Path(__file__).parent
+_HOME = Path(__file__).parents[1]
 _HOPELESS = (UnsupportedTypeError, UnstorableValueError, StateTooLargeError)
 #: How often an agent whose worker was lost goes on elsewhere, before that counts as its own failure.
 _WORKERS_LOST_MAX = 5
@@ -61,6 +63,23 @@ class Follower:
     agent: str
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One step to run.
+
+    Attributes:
+        agent: what is run.
+        frame: for what.
+        then: what begins right after: its start is recorded with the result, as one fact.
+        is_awaited: wait until the result is durable; else it goes with the next commit.
+    """
+
+    agent: Agent
+    frame: Frame
+    then: Follower | None = None
+    is_awaited: bool = True
+
+
 class Steps:
     """Runs steps, each to its result or its end."""
 
@@ -68,49 +87,65 @@ class Steps:
         self._desks = desks
         self._journal = desks.journal
         self._remote = Remote(desks.journal, desks.around, desks.stop)
-        #: How many attempts were made here.
-        self.ran = 0
+        #: The steps of all attempts that were made here.
+        self._tried: list[str] = []
         #: Steps whose start was recorded with the result before, and the attempts that are.
         self._begun: dict[str, int] = {}
 
-    async def run(
-        self, agent: Agent, frame: Frame, *, then: Follower | None = None, is_awaited: bool = True
-    ) -> None:
-        """Run a step until its result is recorded.
+    @property
+    def ran(self) -> int:
+        """How many attempts were made here."""
+        return len(self._tried)
 
-        Args:
-            agent: what is run.
-            frame: for what.
-            then: what begins right after: its start is recorded with the result, as one fact.
-            is_awaited: wait until the result is durable; else it goes with the next commit.
+    async def run(self, work: Work) -> None:
+        """Run a step until its result is recorded.
 
         Raises:
             AgentFailedError: it failed for good, and the workflow does not go on without it.
         """
-        place = floor()
-        place.working += 1
-        tracing = self._journal.recording.tracing
-        try:
-            with agent_span(tracing, agent.name, frame.step_id, self._journal.workflow_id):
-                await self._run(agent, frame, then, is_awaited=is_awaited)
-        finally:
-            place.working -= 1
+        with floor().busy():
+            loop = asyncio.get_running_loop()
+            await Driver(self._journal, loop).drive_async(self._step(work, loop))
+
+    async def run_row(self, works: Iterator[Work]) -> None:
+        """Run plain agents one after another in one thread: between two of them nothing waits for the loop.
+
+        Raises:
+            AgentFailedError: one failed for good, and the workflow does not go on without it.
+        """
+        loop = asyncio.get_running_loop()
+        driver = RowDriver(self._journal, loop)
+
+        def take_turns() -> None:
+            for work in works:
+                driver.drive(self._step(work, loop))
+
+        with floor().busy():
+            try:
+                await self._desks.engines(None).submit(take_turns)
+            finally:
+                driver.end()
 
     async def skip(self, agent: Agent, step_id: str, reason: str) -> None:
         """Record that a step was not needed."""
-        await self._journal.commit_async(Fact(AGENT_SKIPPED, {"reason": reason}, step_id, agent.name))
-        self._journal.tell("agent_skipped", step_id=step_id, agent=agent.name, reason=reason)
+        driver = Driver(self._journal, asyncio.get_running_loop())
+        await driver.drive_async(self._skipped(agent, step_id, reason))
 
-    async def _run(self, agent: Agent, frame: Frame, then: Follower | None, *, is_awaited: bool) -> None:
-        failures = lost = 0
+    def _step(self, work: Work, loop: asyncio.AbstractEventLoop) -> Asking:
+        tracing, name = self._journal.recording.tracing, work.agent.name
+        with agent_span(tracing, name, work.frame.step_id, self._journal.workflow_id):
+            yield from self._run(work, loop)
+
+    def _run(self, work: Work, loop: asyncio.AbstractEventLoop) -> Asking:
+        agent, failures, lost = work.agent, 0, 0
         while True:
             self._desks.stop.check()
-            frame = await self._begin(agent, frame)
-            began, context = time.monotonic(), self._context(agent, frame)
+            frame = yield from self._begin(agent, work.frame)
+            began, context = time.monotonic(), self._context(agent, frame, loop)
             try:
-                result = await self._attempt(agent, frame, context)
+                result = yield self._attempt(agent, frame, context)
                 check_kept(context.promises, agent.name)
-                await self._complete(agent, context, result, began, then, is_awaited=is_awaited)
+                yield from self._complete(work, context, result, began)
                 return
             except LOST:
                 raise
@@ -127,56 +162,53 @@ class Steps:
             failures += 1
             # What cannot be stored now cannot be stored the next time either.
             if isinstance(fault, _HOPELESS) or not agent.retry.is_worth(fault, failures):
-                await self._give_up(agent, context, fault)
+                yield from self._give_up(agent, context, fault)
                 return
-            await self._fail(agent, context, fault, {"retries": True})
-            await asyncio.sleep(agent.retry.pause_seconds(failures))
+            yield from self._fail(agent, context, fault, {"retries": True})
+            yield OnLoop(partial(asyncio.sleep, agent.retry.pause_seconds(failures)))
 
-    async def _begin(self, agent: Agent, frame: Frame) -> Frame:
+    def _begin(self, agent: Agent, frame: Frame) -> Asking:
         attempt = self._begun.pop(frame.step_id, None)
         if attempt is None:
-            attempt = await self._started(agent, frame)
+            attempt = yield from self._started(agent, frame)
         self._journal.tell("agent_started", step_id=frame.step_id, agent=agent.name, attempt=attempt)
-        self.ran += 1
-        return replace(frame, attempt=attempt)
+        self._tried.append(frame.step_id)
+        return frame if attempt == frame.attempt else replace(frame, attempt=attempt)
 
-    async def _started(self, agent: Agent, frame: Frame) -> int:
+    def _started(self, agent: Agent, frame: Frame) -> Asking:
         """Record that an attempt begins, and answer which one it is."""
         attempt = self._next_attempt(frame.step_id)
         if agent.is_risky and self._desks.watch.due(Moment(Trigger.BEFORE_RISKY_OPERATION)):
-            await self._journal.commit_async(Save(str(Trigger.BEFORE_RISKY_OPERATION)))
-        await self._journal.commit_async(Fact(AGENT_STARTED, {"attempt": attempt}, frame.step_id, agent.name))
+            yield Save(str(Trigger.BEFORE_RISKY_OPERATION))
+        yield Fact(AGENT_STARTED, {"attempt": attempt}, frame.step_id, agent.name)
         return attempt
 
     def _next_attempt(self, step_id: str) -> int:
         return int(self._journal.agent_state(step_id).get("attempt", 0)) + 1
 
-    def _context(self, agent: Agent, frame: Frame) -> Context:
-        driver = Driver(self._journal, asyncio.get_running_loop())
+    def _context(self, agent: Agent, frame: Frame, loop: asyncio.AbstractEventLoop) -> Context:
+        driver = Driver(self._journal, loop)
         return Context(frame, self._journal, self._desks.around, driver, is_async=agent.is_async)
 
-    async def _attempt(self, agent: Agent, frame: Frame, context: Context) -> Any:
+    def _attempt(self, agent: Agent, frame: Frame, context: Context) -> Attempt:
+        given = (context,) if agent.each is None and frame.item is None else (context, context.item)
+        call = partial(call_apart, agent.function, *given)
+        return Attempt(context, call, partial(self._elsewhere, agent, frame, context, given))
+
+    async def _elsewhere(self, agent: Agent, frame: Frame, context: Context, given: tuple[Any, ...]) -> Any:
+        """Have an agent run where its engine runs it, and wait for it."""
         engine = self._desks.engines(agent.engine)
         future: asyncio.Future[Any]
         if engine.is_remote:
             future = asyncio.ensure_future(self._remote.run(engine, agent, frame, context))
         else:
-            given = (context,) if agent.each is None and frame.item is None else (context, context.item)
             future = engine.submit(agent.function, *given)
         if agent.timeout_seconds is None:
             return await future
         return await _in_time(future, agent.timeout_seconds, context)
 
-    async def _complete(
-        self,
-        agent: Agent,
-        context: Context,
-        result: Any,
-        began: float,
-        then: Follower | None,
-        *,
-        is_awaited: bool,
-    ) -> None:
+    def _complete(self, work: Work, context: Context, result: Any, began: float) -> Asking:
+        agent, then = work.agent, work.then
         data = {
             "attempt": context.attempt,
             "result": result,
@@ -194,12 +226,10 @@ class Steps:
         due = self._desks.watch.due(moment)
         if due is not None:
             save = Save(str(due), {"type": CheckpointType.AGENT_COMPLETE, "agent_id": context.step_id})
-            if await self._journal.commit_async(fact, save) is not None:
+            if (yield Together((fact, save))) is not None:
                 self._desks.watch.checkpointed(self._journal.cost_seconds)
-        elif is_awaited or then is not None:
-            await self._journal.commit_async(fact)
         else:
-            self._journal.note(fact)
+            yield fact if work.is_awaited or then is not None else Note(fact)
         if then is not None:
             self._begun[then.step_id] = data["next"]["attempt"]
         self._journal.tell(
@@ -211,9 +241,13 @@ class Steps:
             confidence=context.notes.confidence,
         )
 
-    async def _give_up(self, agent: Agent, context: Context, fault: Exception) -> None:
+    def _skipped(self, agent: Agent, step_id: str, reason: str) -> Asking:
+        yield Fact(AGENT_SKIPPED, {"reason": reason}, step_id, agent.name)
+        self._journal.tell("agent_skipped", step_id=step_id, agent=agent.name, reason=reason)
+
+    def _give_up(self, agent: Agent, context: Context, fault: Exception) -> Asking:
         """Record that nobody tries again, with a checkpoint of everything that may help."""
-        await self._fail(agent, context, fault, {"retries": False})
+        yield from self._fail(agent, context, fault, {"retries": False})
         if self._desks.watch.due(Moment(Trigger.ERROR_ENCOUNTERED)):
             told = {"error": _told(fault), "attempt": context.attempt, "partial": context.notes.told()}
             options: CheckpointOptions = {
@@ -221,11 +255,12 @@ class Steps:
                 "agent_id": context.step_id,
                 "agent_state": told,
             }
-            made = await self._journal.commit_async(Save(str(Trigger.ERROR_ENCOUNTERED), options))
+            made = yield Save(str(Trigger.ERROR_ENCOUNTERED), options)
             if made is not None:
-                await asyncio.to_thread(self._journal.recording.mark, made, _shown(fault))
+                mark = self._journal.recording.mark
+                yield OnLoop(partial(asyncio.to_thread, mark, made, _shown(fault)))
         if agent.on_failure is OnFailure.SKIP:
-            await self.skip(agent, context.step_id, f"it failed: {fault}")
+            yield from self._skipped(agent, context.step_id, f"it failed: {fault}")
             return
         raise AgentFailedError(
             f"the agent failed: {_shown(fault)}{_where(fault)}",
@@ -233,7 +268,7 @@ class Steps:
             hint="Mend the cause and run it again: what was committed is kept.",
         ) from fault
 
-    async def _fail(self, agent: Agent, context: Context, fault: Exception, more: Mapping[str, Any]) -> None:
+    def _fail(self, agent: Agent, context: Context, fault: Exception, more: Mapping[str, Any]) -> Asking:
         before = self._confidence_of(context)
         after = self._desks.confidence(before, context.attempt, fault)
         data = {
@@ -244,7 +279,7 @@ class Steps:
             "reason": f"attempt {context.attempt} failed with {type(fault).__name__}",
             **more,
         }
-        await self._journal.commit_async(Fact(AGENT_FAILED, data, context.step_id, agent.name))
+        yield Fact(AGENT_FAILED, data, context.step_id, agent.name)
         self._journal.tell(
             "agent_failed",
             step_id=context.step_id,

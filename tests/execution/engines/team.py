@@ -107,7 +107,10 @@ def buy(ctx: Any) -> str:
 async def write(ctx: Any) -> str:
     folder = ctx.inputs["folder"]
     mark(folder, "write", ctx.attempt)
-    stored = await ctx.effect("publish", fetch, folder, "report")
+    # Whoever hunts a researcher may hit its worker while it does this: then nobody is there to be asked.
+    stored = await ctx.effect(
+        "publish", fetch, folder, "report", unknown="check", check=lambda key: look(folder, key)
+    )
     return f"{stored}: {[one['found'] for one in ctx.result('research')]} {sorted(ctx.shared)}"
 
 

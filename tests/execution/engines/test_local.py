@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import sys
 import threading
 
-from holdfast.execution.engines.local import LocalEngine
+import pytest
+
+from holdfast.execution.engines.local import LocalEngine, call_apart
 
 NAME: contextvars.ContextVar[str] = contextvars.ContextVar("NAME")
 
@@ -59,3 +62,21 @@ def test_cancelling_ends_a_coroutine() -> None:
         return True
 
     assert asyncio.run(main())
+
+
+def test_what_is_called_apart_sees_the_variables_of_its_caller_and_keeps_its_own() -> None:
+    def renamed() -> str:
+        before = NAME.get()
+        NAME.set("wrack")
+        return before
+
+    def main() -> tuple[str, str]:
+        NAME.set("kelp")
+        return call_apart(renamed), NAME.get()
+
+    assert contextvars.copy_context().run(main) == ("kelp", "kelp")
+
+
+def test_what_is_called_apart_cannot_end_the_process() -> None:
+    with pytest.raises(RuntimeError, match=r"sys.exit\(3\)"):
+        call_apart(sys.exit, 3)

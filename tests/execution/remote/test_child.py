@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,10 @@ import holdfast
 from holdfast import CheckpointService
 from holdfast.domain.errors import CheckpointRecoveryError
 from holdfast.domain.ids import MAX_ID_CHARS, check_workflow_id
-from holdfast.domain.run_events import AGENT_STARTED
+from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_FAILED, AGENT_STARTED
 from holdfast.execution.engines.port import WorkerLostError
 from holdfast.execution.frame import Frame
-from holdfast.execution.journal import Journal
+from holdfast.execution.journal import Fact, Journal
 from holdfast.execution.remote.child import Child, child_name, recovered
 from holdfast.execution.remote.errand import Errand
 from holdfast.execution.remote.working import run_errand
@@ -123,6 +125,66 @@ def test_what_ended_is_not_taken_back(service: CheckpointService, parent: Journa
     child.withdraw(sent, ends=True)
     ended = child.ended()
     assert ended is not None and ended.status == "completed"
+
+
+def finished_just_before(child: Child, sent: Errand, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the worker record its result in the last moment before it is fenced off."""
+    take = child._taken
+
+    @contextmanager
+    def taken() -> Iterator[None]:
+        run_errand(sent)
+        with take():
+            yield
+
+    monkeypatch.setattr(child, "_taken", taken)
+
+
+def test_what_ends_while_it_is_taken_back_stays_ended(
+    service: CheckpointService, parent: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child, sent = Child(parent, "far"), errand(service, tmp_path)
+    child.send(sent)
+    finished_just_before(child, sent, monkeypatch)
+    child.withdraw(sent, ends=False)
+    assert AGENT_FAILED not in [event.type for event in child.events(0)]
+    ended = child.ended()
+    assert ended is not None and ended.status == "completed"
+
+
+def test_what_ends_while_it_is_sent_again_is_not_begun_again(
+    service: CheckpointService, parent: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child, sent = Child(parent, "far"), errand(service, tmp_path)
+    assert child.send(sent)
+    finished_just_before(child, sent, monkeypatch)
+    assert not child.send(errand(service, tmp_path, "e-2"))
+    assert [event.type for event in child.events(0)].count(AGENT_STARTED) == 1
+
+
+def killed_after_its_result(service: CheckpointService, child: Child) -> None:
+    """Leave what a worker leaves that dies between its result and the checkpoint that ends its journal."""
+    data = {"attempt": 1, "result": 7, "duration_seconds": 0.1}
+    recovered(service.recording, child.id).commit(Fact(AGENT_COMPLETED, data, "far", "far"))
+
+
+@pytest.mark.parametrize("is_sent_again", [True, False])
+def test_a_result_counts_although_its_worker_could_not_end_the_journal(
+    service: CheckpointService, parent: Journal, tmp_path: Path, is_sent_again: bool
+) -> None:
+    child, sent = Child(parent, "far"), errand(service, tmp_path)
+    child.send(sent)
+    killed_after_its_result(service, child)
+    assert child.ended() is None
+    if is_sent_again:
+        assert not child.send(errand(service, tmp_path, "e-2"))
+    else:
+        child.withdraw(sent, ends=False)
+    types = [event.type for event in child.events(0)]
+    assert AGENT_FAILED not in types and types.count(AGENT_STARTED) == 1
+    ended = child.ended()
+    assert ended is not None and ended.status == "completed"
+    assert [task["result"] for task in ended.tasks] == [7]
 
 
 def test_a_run_that_was_taken_over_takes_nothing_back(

@@ -96,19 +96,21 @@ class Child:
             self._check(state.metadata)
         return state
 
-    def send(self, errand: Errand) -> None:
+    def send(self, errand: Errand) -> bool:
         """Record that an attempt begins, as the only one: whoever was at work before is fenced off.
+
+        Answers whether there is anything left to do: that one may have ended in the last moment.
 
         Raises:
             WorkerLostError: somebody else took the step just now.
         """
         try:
-            self._send(errand)
+            return self._send(errand)
         except LOST as lost:
             # The lease of the step, not that of the run.
             raise WorkerLostError(str(lost)) from lost
 
-    def _send(self, errand: Errand) -> None:
+    def _send(self, errand: Errand) -> bool:
         known = self._parent.agent_state(self.step_id)
         with self._taken():
             started = {"attempt": errand.frame.attempt, "errand": errand.id}
@@ -116,9 +118,12 @@ class Child:
             if not self._recording.exists(self.id):
                 save = Save("started", {"type": CheckpointType.WORKFLOW_START})
                 self._new(known).commit(save, fact)
-                return
-            journal = self._recovered()
+                return True
+            journal = self._unfinished()
+            if journal is None:
+                return False
             journal.commit(*_answers(self.step_id, known, journal.agent_state(self.step_id)), fact)
+            return True
 
     def withdraw(self, errand: Errand, *, ends: bool) -> None:
         """Take an errand back: nothing that its worker still does is recorded.
@@ -130,8 +135,10 @@ class Child:
         try:
             # A run that was taken over has no say any more: its child may be at work for somebody else.
             self._recording.check_lease(self._parent.workflow_id)
-            if self._recording.ended(self.id) is None:
-                self._withdraw(errand, ends=ends)
+            with self._taken():
+                journal = self._unfinished()
+                if journal is not None:
+                    self._withdraw(journal, errand, ends=ends)
         except CheckpointError as problem:
             _LOG.warning("the worker of %s could not be fenced off: %s", self.id, problem)
 
@@ -142,16 +149,27 @@ class Child:
             self.id, RequestKind.APPROVAL, actor=approval.by or None, reason=approval.note, data=data
         )
 
-    def _withdraw(self, errand: Errand, *, ends: bool) -> None:
+    def _withdraw(self, journal: Journal, errand: Errand, *, ends: bool) -> None:
         error = {"type": "Withdrawn", "message": "the run did not wait any longer"}
         failed = {"attempt": errand.frame.attempt, "error": error}
-        with self._taken():
-            journal = self._recovered()
-            fact = Fact(AGENT_FAILED, failed, self.step_id, errand.frame.agent)
-            if ends:
-                journal.commit(fact, *ending(RunStatus.CANCELLED))
-            else:
-                journal.commit(fact)
+        fact = Fact(AGENT_FAILED, failed, self.step_id, errand.frame.agent)
+        if ends:
+            journal.commit(fact, *ending(RunStatus.CANCELLED))
+        else:
+            journal.commit(fact)
+
+    def _unfinished(self) -> Journal | None:
+        """Bring the journal back, once nobody else can write it any more; None if the agent is done.
+
+        A worker that was killed right after its result has left the end of its journal to be told.
+        """
+        if self.ended() is not None:
+            return None
+        journal = self._recovered()
+        if journal.agent_state(self.step_id).get("status") != "completed":
+            return journal
+        journal.commit(*ending(RunStatus.COMPLETED))
+        return None
 
     def _new(self, known: Mapping[str, Any]) -> Journal:
         """Begin the journal with what attempts in the run itself have left: milestones, effects, answers."""

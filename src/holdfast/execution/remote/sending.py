@@ -85,7 +85,8 @@ class Remote:
         future: asyncio.Future[Any] | None = None
         try:
             if not (is_new and found.is_held):
-                await asyncio.to_thread(child.send, errand)
+                if not await asyncio.to_thread(child.send, errand):
+                    return Outcome(Ending.DONE)
                 future = engine.submit(run_errand, errand)
             return await _waited(future, watch, engine)
         except BaseException:
