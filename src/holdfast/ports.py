@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from holdfast.domain.audit_entry import AuditEntry, TrailHead
-from holdfast.domain.note import VerifierKey
-from holdfast.domain.record import Commit, Entry, Head, Keyframe, KeyframeEntry, Lease, Removal
-from holdfast.domain.treehead import TreeHead
+if TYPE_CHECKING:
+    from holdfast.domain.audit_entry import AuditEntry, TrailHead
+    from holdfast.domain.note import VerifierKey
+    from holdfast.domain.record import Commit, Entry, Head, Keyframe, KeyframeEntry, Lease, Removal
+    from holdfast.domain.treehead import TreeHead
 
 
 class Clock(Protocol):

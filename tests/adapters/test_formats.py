@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from itertools import product
+from random import Random
+from string import ascii_letters, digits
 from typing import Any
 
 import pytest
 from hypothesis import given
 
 from holdfast.adapters.formats import Encoded, Formats, for_mode
+from holdfast.domain import plainjson
 from holdfast.domain.errors import CheckpointCorruptError, ConfigError
 from tests.values import fingerprint, plain_trees
 
@@ -33,12 +36,24 @@ def test_small_payloads_are_not_compressed() -> None:
     raw = b'{"a":"' + b"x" * 1_000 + b'"}'
     assert Formats().encode(small) == Encoded("json", "none", raw, raw)
     made = Formats().encode(large)
-    assert (made.compression, len(made.raw)) == ("zstd", 200_008)
+    assert (made.encoding, made.compression, len(made.raw)) == ("msgpack", "zstd", 200_008)
     assert len(made.data) < 1_000
 
 
 def test_compression_that_does_not_help_is_left_out() -> None:
     assert Formats("msgpack", threshold_bytes=0).encode([1, 2]).compression == "none"
+
+
+def test_json_that_stays_as_it_is_can_be_read() -> None:
+    letters = "".join(Random(7).choices(ascii_letters + digits, k=200_000))
+    assert Formats().encode([letters]) == Encoded("json", "none", *2 * (plainjson.dumps([letters]),))
+    assert Formats("json", "none").encode("x" * 200_000).encoding == "json"
+
+
+def test_numbers_are_compressed_where_only_their_json_gives_way() -> None:
+    chance = Random(7)
+    made = Formats().encode([chance.random() for _ in range(20_000)])
+    assert (made.encoding, made.compression) == ("json", "zstd")
 
 
 @pytest.mark.parametrize(

@@ -122,5 +122,7 @@ def test_a_forked_child_searches_with_patterns_of_its_own() -> None:
     redaction._forget()
     after = redaction._compile_re2(EXPRESSION)
     assert isinstance(before, redaction._Re2Scanner) and isinstance(after, redaction._Re2Scanner)
+    for scanner in (before, after):
+        assert list(scanner.matches(CANARIES[0].text))
     for name in ("_quick", "_exact"):
         assert getattr(after, name)._regexp is not getattr(before, name)._regexp

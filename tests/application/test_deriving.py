@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from holdfast.application.base import Base
 from holdfast.application.commands import CreateCheckpoint
 from holdfast.application.commit_queue import Lineage
@@ -43,3 +45,23 @@ def test_the_same_again_is_nothing_unless_forced():
 def test_a_base_that_was_read_back_is_compared_without_secrets():
     first = drafted({"a": 1})
     assert drafted({"a": 1}, replace(first.base, is_read_back=True)) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_bare"),
+    [
+        ({"a": 1}, {"a": 2}, True),
+        ({"a": 1}, {"a": 1, "password": "hunter2hunter2"}, False),
+        ({"a": 1, "password": "hunter2hunter2"}, {"a": 2, "password": "hunter2hunter2"}, False),
+    ],
+)
+def test_a_base_is_bare_as_long_as_nothing_was_hidden(first, second, is_bare):
+    base = drafted(first).base
+    assert drafted(second, base).base.is_bare is is_bare
+    assert not base.is_bare or "password" not in first
+
+
+def test_what_was_read_back_is_bare_once_the_whole_state_was_looked_at():
+    base = replace(drafted({"a": 1}).base, is_read_back=True, is_bare=False)
+    assert drafted({"a": 2}, base).base.is_bare
+    assert not drafted({"a": 2, "password": "hunter2hunter2"}, base).base.is_bare

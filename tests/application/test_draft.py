@@ -33,7 +33,7 @@ def following(kit: Kit, base: Base, fields: dict[str, Any], **more: Any) -> Draf
     snapshot = take(fields, kit.packer, base.snapshot)
     subject = Subject(command(fields, **more), None, kit.packer.pack({"p": 1}))
     drafting = Drafting(kit, subject, base, snapshot, snapshot.size)
-    return drafting.change(changes(base.snapshot, snapshot, kit.packer))
+    return drafting.change(changes(base.snapshot, snapshot, kit.packer), is_bare=base.is_bare)
 
 
 def line(draft: Draft) -> dict[str, Any]:

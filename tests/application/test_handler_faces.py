@@ -62,4 +62,4 @@ def test_coroutines_recover_with_handlers_that_record_too() -> None:
 def test_an_engine_without_a_face_says_so() -> None:
     engine = Engine(make_kit())
     with pytest.raises(InvalidStateError, match="a face for handlers"):
-        engine._face()
+        engine.face()

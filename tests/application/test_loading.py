@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
 import pytest
 
 from holdfast.application.loading import caption_of, load_base, record_fields
@@ -11,7 +14,7 @@ from holdfast.domain.errors import (
     ChecksumMismatchError,
     StoreDamageWarning,
 )
-from holdfast.domain.record import Head, Removal
+from holdfast.domain.record import Entry, Head, Removal
 from holdfast.testing import FailingStore
 from tests.application.services import make_kit, make_service
 
@@ -46,6 +49,23 @@ def test_what_is_read_back_equals_what_was_remembered_at_every_step() -> None:
         assert loaded.size_bytes == remembered.size_bytes
 
 
+def test_of_a_long_workflow_only_the_last_group_is_listed() -> None:
+    store = FailingStore()
+    service = make_service(store)
+    for number in range(200):
+        service.create_checkpoint("W", {"n": number, "text": str(number) * 900})
+    listed: list[int] = []
+
+    def drawn(entries: Iterable[Entry]) -> Iterator[Entry]:
+        for entry in entries:
+            listed.append(entry.sequence)
+            yield entry
+
+    store.alter("entries", drawn)
+    base = load_base(make_kit(store), "W").base
+    assert listed == list(range(200, base.group - 1, -1)) and len(listed) < 60
+
+
 def test_a_damaged_last_state_is_told_and_the_next_checkpoint_is_complete() -> None:
     store = FailingStore()
     make_service(store).create_checkpoint("W", {"a": 1})
@@ -63,6 +83,16 @@ def test_a_workflow_that_changes_while_it_is_read_is_a_conflict() -> None:
     make_service(store).create_checkpoint("W", {"a": 1})
     store.alter("head", lambda head: Head(1, "sha256:other", head.event_seq, head.event_hash))
     with pytest.raises(CheckpointConflictError):
+        load_base(make_kit(store), "W")
+
+
+def test_a_number_that_the_journal_tells_of_is_not_given_again_before_a_recovery() -> None:
+    store = FailingStore()
+    first, last = (make_service(store).create_checkpoint("W", {"a": number}) for number in (1, 2))
+    head = store.head("W")
+    store.alter("head", lambda _: replace(head, sequence=1, checksum=first.checksum))
+    store.alter("entries", lambda entries: [entry for entry in entries if entry.sequence < last.sequence])
+    with pytest.raises(CheckpointCorruptError, match=r"tells of checkpoints up to 2.*recover W"):
         load_base(make_kit(store), "W")
 
 

@@ -6,14 +6,12 @@ import pytest
 
 from holdfast.application.quarantine_files import (
     files_of_workflow,
-    is_quarantined,
     parts_of_report,
-    refuse_quarantined,
     report_of,
     report_or_remains,
     reports,
 )
-from holdfast.domain.errors import CheckpointNotFoundError, CheckpointQuarantinedError
+from holdfast.domain.errors import CheckpointNotFoundError
 from tests.application.services import make_service
 
 
@@ -29,19 +27,6 @@ def service():
 @pytest.fixture
 def store(service):
     return service._engine.kit.store
-
-
-def test_an_empty_quarantine_bars_nothing(store):
-    assert reports(store) == [] and not is_quarantined(store, "WF", 1)
-    refuse_quarantined(store, "WF", 1)
-
-
-def test_what_is_barred_is_refused_with_the_name_of_the_report(service, store):
-    name = service.quarantine.put("WF", 2, "wrong").name
-    with pytest.raises(CheckpointQuarantinedError, match=rf"WF@2\. `holdfast quarantine show {name}`"):
-        refuse_quarantined(store, "WF", 2)
-    for workflow_id, sequence in (("WF", 1), ("WF", 3), ("OTHER", 2)):
-        refuse_quarantined(store, workflow_id, sequence)
 
 
 def test_reports_come_in_the_order_they_were_found(service, store):

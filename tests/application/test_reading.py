@@ -8,7 +8,12 @@ import pytest
 
 from holdfast.application.reading import Reader
 from holdfast.application.resolve import resolve
-from holdfast.domain.errors import ChecksumMismatchError, StoreDamageWarning
+from holdfast.domain.errors import (
+    CheckpointCorruptError,
+    CheckpointNotFoundError,
+    ChecksumMismatchError,
+    StoreDamageWarning,
+)
 from holdfast.domain.record import Removal
 from holdfast.testing import FailingStore
 from tests.application.services import make_kit, make_service
@@ -56,10 +61,37 @@ def test_events_whose_beginning_was_pruned_are_still_verified_among_themselves()
         reader.events("W", 0, None, None)
 
 
+def test_bytes_that_are_gone_are_damage_and_no_missing_checkpoint() -> None:
+    store = FailingStore()
+    service = make_service(store)
+    service.create_checkpoint("W", {"long": "x" * 20_000})
+    found, gone = resolve(store, "W@1"), CheckpointNotFoundError("the file is gone", place="blobs/1")
+    restored = Reader(make_kit(store)).restored(found)
+    for part in ("blob", "keyframe"):
+        store.fail(part, gone)
+        with pytest.raises(CheckpointCorruptError, match=r"the file is gone: blobs/1.*recover"):
+            Reader(make_kit(store)).restore("W@1")
+    store.fail("blob", gone)
+    with pytest.raises(CheckpointCorruptError):
+        Reader(make_kit(store)).whole(found, restored)
+
+
+def test_what_is_pruned_while_it_is_read_is_not_called_damaged() -> None:
+    store = FailingStore()
+    service = make_service(store)
+    for number in range(2):
+        service.create_checkpoint("W", {"n": number})
+    found = resolve(store, "W@1")
+    store.remove("W", Removal(sequences=(1,)))
+    store.fail("keyframe", CheckpointNotFoundError("the file is gone"))
+    with pytest.raises(CheckpointNotFoundError):
+        Reader(make_kit(store)).verified(found)
+
+
 def test_a_state_is_read_whole_or_with_references() -> None:
     store = FailingStore()
     make_service(store).create_checkpoint("W", {"long": "x" * 20_000})
     reader = Reader(make_kit(store))
     restored = reader.restored(resolve(store, "W@1"))
     assert restored.tree["context"]["long"]["$hf"] == "blob"
-    assert reader.whole(restored)["context"]["long"] == "x" * 20_000
+    assert reader.whole(resolve(store, "W@1"), restored)["context"]["long"] == "x" * 20_000

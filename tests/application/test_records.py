@@ -31,7 +31,7 @@ def no_blob(sha256: str) -> bytes:
 
 
 def test_the_checksum_is_that_of_the_format() -> None:
-    data, checksum = build({"seq": 1, "wf": "W", "left_out": None}, full_body("ab" * 32), "GENESIS")
+    data, checksum = build({"seq": 1, "wf": "W"}, full_body("ab" * 32), "GENESIS")
     assert data.endswith(b'"}\n')
     line = json.loads(data)
     assert list(line) == ["seq", "wf", "full", "checksum"]

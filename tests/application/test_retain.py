@@ -56,6 +56,16 @@ def test_nothing_is_written_where_nothing_goes() -> None:
     assert plan_prune(make_kit(), "V", FEW).removal.sequences == ()
 
 
+def test_no_state_is_read_where_nothing_goes() -> None:
+    store = FailingStore()
+    service = make_service(store)
+    for number in range(5):
+        service.create_checkpoint("W", {"n": number})
+    store.calls.clear()
+    assert plan_prune(service._engine.kit, "W", RetentionPolicy()).removal.sequences == ()
+    assert not store.calls["records"] and not store.calls["keyframe"]
+
+
 def test_deleting_the_only_checkpoint_takes_everything_with_it() -> None:
     service = make_service()
     kit = service._engine.kit

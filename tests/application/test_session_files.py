@@ -69,7 +69,7 @@ def test_a_session_without_a_record_is_told_by_its_trail(files, service):
     service.create_checkpoint("V", {"n": 1}, session_id="s-9")
     session = files.with_workflows(files.load("here").session)
     assert (session.status, session.checksum, session.context.workflow_ids) == ("open", "", ("W",))
-    assert session.opened_at == session.updated_at == "2026-01-11T12:00:01.000000Z"
+    assert session.opened_at == session.updated_at == "2026-01-11T12:00:00.000000Z"
     assert files.with_workflows(files.load("s-9").session).context.workflow_ids == ("V",)
     with pytest.raises(CheckpointNotFoundError):
         files.load("nobody")

@@ -45,4 +45,5 @@ def test_a_checkpoint_is_told_with_its_checksum_and_a_fork_with_where_it_comes_f
     service.fork_workflow(made, "FORK")
     told = {event.type: event for event in service.audit.query_events()}
     assert told["CHECKPOINT_CREATED"].facts["checksum"] == made.checksum
+    assert told["CHECKPOINT_CREATED"].timestamp == made.timestamp
     assert told["WORKFLOW_FORKED"].facts["from"] == "WF@1"

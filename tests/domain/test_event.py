@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.errors import CheckpointCorruptError, ChecksumMismatchError
+from holdfast.domain import plainjson
+from holdfast.domain.errors import CheckpointCorruptError, ChecksumMismatchError, UnstorableValueError
 from holdfast.domain.event import Event, chain_hash, decode_event, encode_event
 from holdfast.domain.ids import GENESIS
 
@@ -66,6 +67,17 @@ def test_the_hash_can_be_computed_with_other_tools():
 def test_fields_without_a_value_are_left_out():
     fields = json.loads(encode_event(Event(1, NOW, "WORKFLOW_STARTED", "WF"), GENESIS).data)
     assert list(fields) == ["seq", "ts", "type", "wf", "data", "hash"]
+
+
+@given(EVENTS)
+def test_the_line_is_what_the_encoder_makes_of_its_fields(event):
+    line = encode_event(event, GENESIS).data
+    assert plainjson.dumps(plainjson.loads(line)) + b"\n" == line
+
+
+def test_a_name_that_cannot_be_stored_is_refused():
+    with pytest.raises(UnstorableValueError, match="surrogates"):
+        encode_event(replace(EVENT, agent="\ud800"), GENESIS)
 
 
 @given(EVENTS, TEXT)

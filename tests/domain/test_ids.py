@@ -1,6 +1,8 @@
+import ast
 import re
 import unicodedata
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -266,3 +268,17 @@ def test_twins_in_case_or_spelling_have_different_folders(text):
 @given(IDS)
 def test_a_shard_is_two_hex_digits(text):
     assert re.fullmatch(r"[0-9a-f]{2}", shard(text))
+
+
+@pytest.mark.parametrize("name", [None, 7, b"WF@1"])
+def test_what_is_no_text_names_no_checkpoint(name: Any) -> None:
+    with pytest.raises(InvalidIdError, match="named by an id or a text, not by"):
+        parse_ref(name)
+
+
+@pytest.mark.parametrize("text", ["\u2603" * 256, "WF@time:" + "\u2603" * 256])
+def test_what_is_no_id_is_quoted_in_whole_characters(text: str) -> None:
+    with pytest.raises(InvalidIdError) as refused:
+        parse_ref(text)
+    quoted = refused.value.place.removesuffix("...")
+    assert set(ast.literal_eval(quoted)) == {"\u2603"}

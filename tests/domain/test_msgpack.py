@@ -57,6 +57,12 @@ def test_a_needle_is_found_by_its_rare_byte(pieces: list[bytes]) -> None:
     assert contains(data, b"$hf", rare=0) == (b"$hf" in data)
 
 
+@pytest.mark.parametrize("end", [b"", b"hf", b"\xa3hf", b"\xa3$hf", b"\xa3$hf$"])
+def test_a_needle_is_found_where_its_rare_byte_is_not_rare(end: bytes) -> None:
+    data = b"$ " * 1_000 + end
+    assert contains(data, b"\xa3$hf", rare=1) == (b"\xa3$hf" in data)
+
+
 def test_depth_costs_no_recursion() -> None:
     assert depth_of(unpack(pack(nested(MAX_DEPTH)))) == MAX_DEPTH
 

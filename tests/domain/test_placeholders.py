@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain import plainjson
+from holdfast.domain import msgpack, plainjson
 from holdfast.domain.errors import ConfigError
 from holdfast.domain.placeholders import (
     Placeholders,
@@ -18,6 +18,7 @@ from holdfast.domain.placeholders import (
     is_redacted,
     masked,
     may_hold,
+    may_show,
     redacted_paths,
     replace,
     spans,
@@ -86,7 +87,7 @@ def test_placeholders_are_replaced_one_by_one() -> None:
 
 
 @given(st.binary(max_size=5), st.binary(max_size=5))
-def test_a_placeholder_anywhere_is_seen_in_the_tree_and_in_its_json(before: bytes, after: bytes) -> None:
+def test_a_placeholder_anywhere_is_seen_in_the_tree_and_in_its_bytes(before: bytes, after: bytes) -> None:
     for value in (
         before + ONE.encode() + after,
         f"\ud800{before!r} {ONE}",
@@ -96,7 +97,7 @@ def test_a_placeholder_anywhere_is_seen_in_the_tree_and_in_its_json(before: byte
     ):
         tree = to_plain({"a": value}, TypeRegistry())
         assert is_redacted(tree)
-        assert may_hold(plainjson.dumps(tree))
+        assert may_hold(plainjson.dumps(tree)) and may_show(msgpack.pack(tree))
         assert redacted_paths(tree)
 
 
@@ -111,3 +112,7 @@ def test_what_holds_none_is_not_taken_for_it(value: object) -> None:
     assert not is_redacted(tree)
     assert not may_hold(plainjson.dumps(tree))
     assert redacted_paths(tree) == []
+
+
+def test_packed_bytes_without_mark_and_tag_show_none() -> None:
+    assert not may_show(msgpack.pack({"a": ["[REDACTED", b"REDACTED:", 1.5]}))

@@ -3,7 +3,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from holdfast.domain.errors import ConfigError
@@ -228,6 +228,25 @@ def test_a_negative_policy_is_refused(name):
 def test_keep_and_remove_share_out_the_living(workflow, policy):
     selection = workflow.select(policy)
     assert sorted(selection.keep + selection.remove) == workflow.living
+
+
+@pytest.mark.sweep
+@given(workflows(), POLICIES)
+def test_where_the_oldest_one_tells_that_all_stays_none_is_removed(workflow, policy):
+    oldest = workflow.entries[0]
+    assume(all(entry.timestamp >= oldest.timestamp for entry in workflow.entries))
+    if policy.keeps_all(oldest, NOW):
+        assert workflow.select(policy).remove == ()
+
+
+def test_what_is_old_or_limited_or_gone_is_looked_at_as_a_whole():
+    [oldest, *_] = a_workflow(3, [1]).entries
+    young = replace(oldest, timestamp=timestamp_text(NOW - timedelta(days=1)))
+    assert RetentionPolicy(retain_days=2).keeps_all(young, NOW)
+    assert not RetentionPolicy(retain_days=1).keeps_all(young, NOW)
+    assert not RetentionPolicy(retain_days=2).keeps_all(replace(young, pruned=True), NOW)
+    for limit in ({"max_per_phase": 9}, {"max_bytes": 10**9}):
+        assert not RetentionPolicy(retain_days=2, **limit).keeps_all(young, NOW)
 
 
 @pytest.mark.sweep

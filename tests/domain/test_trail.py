@@ -119,6 +119,12 @@ def test_an_entry_survives_the_round_trip(entry):
     assert decode_entry(record.data, None) == found
 
 
+@given(ENTRIES)
+def test_the_line_is_what_the_encoder_makes_of_its_fields(entry):
+    line = encode_entry(entry, FIRST.head).data
+    assert plainjson.dumps(read_fields(line)) + b"\n" == line
+
+
 def test_threads_that_wait_for_their_turn_are_no_clock_that_steps_back():
     head = encode_entry(STARTED, TrailHead("s-1")).head
     for late, is_told in ((timedelta(seconds=1), False), (timedelta(seconds=1, microseconds=1), True)):

@@ -7,6 +7,7 @@ from typing import Any
 
 from holdfast.adapters import compression as compressors
 from holdfast.adapters.codecs import codec
+from holdfast.adapters.packer import pack_plain
 from holdfast.domain.errors import ConfigError
 from holdfast.domain.value import value
 from holdfast.ports import Codec
@@ -29,6 +30,8 @@ class Encoded:
 
 #: What saves less stays as it is: every restore would pay for it, and nobody could read it with `cat`.
 WORTHWHILE_RATIO = 2 / 3
+#: JSON that is so many times as long as MessagePack does not consist of texts.
+_LONGER_RATIO = 1.2
 
 
 class Formats:
@@ -66,9 +69,21 @@ class Formats:
         self._limit_bytes = limit_bytes
 
     def encode(self, plain: Any) -> Encoded:
-        """Encode a plain tree, and compress it if it is large and that pays."""
+        """Encode a plain tree, and compress it if it is large and that pays.
+
+        What is compressed nobody reads with `cat`: it is MessagePack, not JSON, in a fortieth of the time.
+        """
+        packed_bytes = 0
+        if self.encoding == "json":
+            packed = pack_plain(plain)
+            if pressed := self.compressed([packed]):
+                return Encoded("msgpack", *pressed, packed)
+            packed_bytes = len(packed)
+            del packed
         raw = self._codecs[self.encoding].encode(plain)
-        compression, data = self.compressed([raw]) or ("none", raw)
+        # Numbers are longer in JSON, and may pay there. Texts are as long, and do not pay a second time.
+        is_hopeless = self._threshold_bytes <= packed_bytes and len(raw) < packed_bytes * _LONGER_RATIO
+        compression, data = (None if is_hopeless else self.compressed([raw])) or ("none", raw)
         return Encoded(self.encoding, compression, data, raw)
 
     def compressed(self, parts: Sequence[bytes]) -> tuple[str, bytes] | None:

@@ -23,7 +23,7 @@ from holdfast.domain.errors import (
     UnstorableValueError,
 )
 from holdfast.domain.ids import check_file_name
-from holdfast.domain.quarantine import FOLDER
+from holdfast.domain.quarantine_marks import FOLDER
 from holdfast.domain.record import (
     NO_WORKFLOW,
     Commit,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib import import_module
@@ -45,6 +44,9 @@ def read_rules(path: str) -> Rules:
     Raises:
         ConfigError: it cannot be read, or says what cannot be done.
     """
+    # Most have no such file.
+    import tomllib
+
     try:
         given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as fault:
@@ -123,13 +125,17 @@ class _Re2Scanner:
     """Searches without groups first: that is all that most texts need, and several times as fast."""
 
     def __init__(self, re2: Any, expression: str) -> None:
-        options = re2.Options()
-        options.never_capture = True
+        self._re2 = re2
+        self._expression = expression
+        self._quick = self._compiled(never_capture=True)
+        self._exact: Any = None
+
+    def _compiled(self, *, never_capture: bool) -> Any:
+        options = self._re2.Options()
+        options.never_capture = never_capture
         options.log_errors = False
         options.max_mem = _MEMORY_MAX_BYTES
-        self._quick = re2.compile(expression, options)
-        options.never_capture = False
-        self._exact = re2.compile(expression, options)
+        return self._re2.compile(self._expression, options)
 
     def matches(self, text: str) -> Iterator[Match]:
         """Give the matches from left to right."""
@@ -141,6 +147,10 @@ class _Re2Scanner:
         return found if len(data) == len(text) else _in_letters(found, data)
 
     def _in_bytes(self, data: bytes) -> Iterator[Match]:
+        if self._exact is None:
+            # Made when the first text has a match, for it takes long. Two threads may do so at once: there is
+            # no lock that a fork could leave held.
+            self._exact = self._compiled(never_capture=False)
         for found in self._exact.finditer(data):
             group = int(found.lastindex or 0)
             (start, end), (secret_start, secret_end) = found.span(), found.span(group)

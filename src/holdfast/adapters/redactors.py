@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from holdfast.domain.value import value
 
 if TYPE_CHECKING:
     from holdfast.domain.placeholders import Key
@@ -29,7 +30,7 @@ def redactor_maker(engine_name: str, patterns_path: str | None) -> Callable[[Key
     return _Maker(engine_name, rules)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Maker:
     engine_name: str
     rules: Rules | None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from holdfast.domain.errors import CheckpointCorruptError
-from holdfast.domain.quarantine import FOLDER, decode_report
+from holdfast.domain.quarantine import decode_report
+from holdfast.domain.quarantine_marks import FOLDER
 from holdfast.ports import Finding
 
 _REPORT = ".json"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import os
-import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 from weakref import WeakSet
@@ -57,10 +56,10 @@ def space_of(url: str) -> Callable[[], tuple[int, int] | None] | None:
 
     def space() -> tuple[int, int] | None:
         try:
-            usage = shutil.disk_usage(os.path.dirname(path) or ".")
+            disk = os.statvfs(os.path.dirname(path) or ".")
         except OSError:
             return None
-        return usage.total, usage.free
+        return disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize
 
     return space
 

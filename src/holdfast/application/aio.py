@@ -13,17 +13,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Literal, ParamSpec, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, Unpack, overload
 
 from holdfast.application.async_recovery_calls import AsyncRecoveryCalls
-from holdfast.application.commands import AppendEvent, CheckpointName, CheckpointOptions, State
+from holdfast.application.commands import AppendEvent, CheckpointName, CheckpointOptions, State, check_options
 from holdfast.application.commit_queue import OnDone, Ticket
 from holdfast.application.engine import Engine
 from holdfast.application.kit import Kit
-from holdfast.application.retain import PruneResult
 from holdfast.application.rooms import Rooms
 from holdfast.application.service import HandlerService, decision_data
-from holdfast.application.validate import ValidationResult
 from holdfast.domain.checkpoint import Checkpoint, CheckpointMeta
 from holdfast.domain.delta import Operation
 from holdfast.domain.event import Event
@@ -32,6 +30,10 @@ from holdfast.domain.record import Lease
 from holdfast.domain.reducers import AGENT_STATE_EVENT, DECISION_EVENT
 from holdfast.domain.retention import RetentionPolicy
 from holdfast.domain.state import WorkflowState
+
+if TYPE_CHECKING:
+    from holdfast.application.retain import PruneResult
+    from holdfast.application.validate import ValidationResult
 
 _READERS_MAX = 4
 
@@ -109,6 +111,7 @@ class AsyncCheckpointService(AsyncRecoveryCalls, Rooms):
         """
         engine = self._engine
         check_workflow_id(workflow_id)
+        check_options(options)
         if "parent_checkpoint_id" in options or "dependent_checkpoint_ids" in options:
             options = await self._run(engine.name_by_uuid, options)
         await self._warm(workflow_id)
@@ -123,7 +126,7 @@ class AsyncCheckpointService(AsyncRecoveryCalls, Rooms):
 
     async def restore_checkpoint(self, checkpoint_id: CheckpointName) -> WorkflowState:
         """Give back the state of a checkpoint, every byte of it verified."""
-        return await self._run(self._engine.travel.state_at, checkpoint_id)
+        return await self._run(self._engine.state_at, checkpoint_id)
 
     async def load_latest(self, workflow_id: str) -> WorkflowState | None:
         """Give back the newest state of a workflow, or None if it has no checkpoint."""
@@ -163,7 +166,7 @@ class AsyncCheckpointService(AsyncRecoveryCalls, Rooms):
 
     async def diff_checkpoints(self, a: CheckpointName, b: CheckpointName) -> list[Operation]:
         """Tell what turns the state of checkpoint `a` into that of `b`, as operations."""
-        return await self._run(self._engine.travel.difference, a, b)
+        return await self._run(lambda: self._engine.travel.difference(a, b))
 
     async def fork_workflow(self, checkpoint_id: CheckpointName, new_workflow_id: str) -> CheckpointID:
         """Start a new workflow from the state of a checkpoint; answer its first checkpoint."""

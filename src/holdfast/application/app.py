@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.application.handlers import HandlerRegistry, ResumeHandler
 from holdfast.domain.checkpoint import SCHEMA_VERSION
@@ -11,7 +11,9 @@ from holdfast.domain.migration import Migrate, MigrationRegistry, check_version
 from holdfast.domain.plain import TypeRegistry
 from holdfast.domain.reducers import REDUCERS, Reducer
 from holdfast.domain.run_events import RUN_REDUCERS
-from holdfast.domain.telemetry import Observer
+
+if TYPE_CHECKING:
+    from holdfast.domain.telemetry import Observer
 
 _Handler = TypeVar("_Handler", bound=ResumeHandler)
 _Reducer = TypeVar("_Reducer", bound=Reducer)

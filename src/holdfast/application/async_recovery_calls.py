@@ -6,18 +6,20 @@ import asyncio
 import contextvars
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from holdfast.application.commands import CheckpointName
-from holdfast.application.engine import Engine
-from holdfast.application.faults.health import Health
-from holdfast.application.recovery.incomplete import Incomplete, incomplete_workflows
-from holdfast.application.recovery.statuses import Standing
-from holdfast.application.sessions.session_state import SessionState
 from holdfast.domain.recovery import RecoveryMode, RecoveryResult
-from holdfast.domain.recovery_plan import RecoveryPlan
-from holdfast.domain.session_context import AgentLike
-from holdfast.domain.session_record import HandOff, Session
+
+if TYPE_CHECKING:
+    from holdfast.application.commands import CheckpointName
+    from holdfast.application.engine import Engine
+    from holdfast.application.faults.health import Health
+    from holdfast.application.recovery.incomplete import Incomplete
+    from holdfast.application.recovery.statuses import Standing
+    from holdfast.application.sessions.session_state import SessionState
+    from holdfast.domain.recovery_plan import RecoveryPlan
+    from holdfast.domain.session_context import AgentLike
+    from holdfast.domain.session_record import HandOff, Session
 
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
@@ -40,7 +42,9 @@ class AsyncRecoveryCalls:
     ) -> RecoveryResult:
         """Bring a workflow back from whatever is left of it."""
         return await self._run(
-            self._engine.recovery.recover_workflow, workflow_id, mode, target_sequence, reason, checkpoint
+            lambda: self._engine.recovery.recover_workflow(
+                workflow_id, mode, target_sequence, reason, checkpoint
+            )
         )
 
     async def plan_recovery(
@@ -50,7 +54,7 @@ class AsyncRecoveryCalls:
         target_sequence: int | None = None,
     ) -> RecoveryPlan:
         """Tell what `recover_workflow` would do; nothing is changed."""
-        return await self._run(self._engine.recovery.plan, workflow_id, mode, target_sequence)
+        return await self._run(lambda: self._engine.recovery.plan(workflow_id, mode, target_sequence))
 
     async def recover_from_checkpoint(
         self,
@@ -61,10 +65,9 @@ class AsyncRecoveryCalls:
     ) -> RecoveryResult:
         """Restore a checkpoint and let its handler, one of the `app` given to `open`, resume the work."""
         return await self._run(
-            self._engine.resumption.recover_from_checkpoint,
-            checkpoint_id,
-            override_handler=override_handler,
-            skip_validation=skip_validation,
+            lambda: self._engine.resumption.recover_from_checkpoint(
+                checkpoint_id, override_handler=override_handler, skip_validation=skip_validation
+            )
         )
 
     async def resume_workflow(
@@ -79,34 +82,30 @@ class AsyncRecoveryCalls:
     ) -> RecoveryResult:
         """Recover a workflow as `recover_workflow` does, and let its checkpoint's handler go on with it."""
         return await self._run(
-            self._engine.recovery.resume_workflow,
-            workflow_id,
-            mode,
-            target_sequence,
-            reason,
-            override_handler,
-            skip_validation=skip_validation,
+            lambda: self._engine.recovery.resume_workflow(
+                workflow_id, mode, target_sequence, reason, override_handler, skip_validation=skip_validation
+            )
         )
 
     async def incomplete_workflows(self, *, stale_seconds: float | None = None) -> list[Incomplete]:
         """Find the workflows that crashed: quiet for too long, or owned by somebody who is gone."""
-        return await self._run(incomplete_workflows, self._engine.kit, stale_seconds=stale_seconds)
+        return await self._run(lambda: self._engine.incomplete(stale_seconds=stale_seconds))
 
     async def mark_completed(self, checkpoint_id: CheckpointName) -> Standing:
         """Record that the work a checkpoint stands for is done."""
-        return await self._run(self._engine.statuses.mark_completed, checkpoint_id)
+        return await self._run(lambda: self._engine.statuses.mark_completed(checkpoint_id))
 
     async def mark_failed(self, checkpoint_id: CheckpointName, error: BaseException | str) -> Standing:
         """Record that the work a checkpoint stands for failed, and how."""
-        return await self._run(self._engine.statuses.mark_failed, checkpoint_id, error)
+        return await self._run(lambda: self._engine.statuses.mark_failed(checkpoint_id, error))
 
     async def pin(self, checkpoint_id: CheckpointName) -> Standing:
         """Keep a checkpoint whatever retention says."""
-        return await self._run(self._engine.statuses.pin, checkpoint_id)
+        return await self._run(lambda: self._engine.statuses.pin(checkpoint_id))
 
     async def unpin(self, checkpoint_id: CheckpointName) -> Standing:
         """Leave a checkpoint to retention again."""
-        return await self._run(self._engine.statuses.unpin, checkpoint_id)
+        return await self._run(lambda: self._engine.statuses.unpin(checkpoint_id))
 
     async def open_session(
         self,
@@ -117,12 +116,12 @@ class AsyncRecoveryCalls:
     ) -> Session:
         """Begin a session: one stretch of work by one process or one context window."""
         return await self._run(
-            self._engine.sessions.open_session, session_id, agent=agent, workflow_ids=workflow_ids
+            lambda: self._engine.sessions.open_session(session_id, agent=agent, workflow_ids=workflow_ids)
         )
 
     async def close_session(self, session_id: str | None = None, *, summary: str | None = None) -> Session:
         """End a session whose work is done."""
-        return await self._run(self._engine.sessions.close_session, session_id, summary=summary)
+        return await self._run(lambda: self._engine.sessions.close_session(session_id, summary=summary))
 
     async def hand_off(
         self,
@@ -135,19 +134,18 @@ class AsyncRecoveryCalls:
     ) -> HandOff:
         """End a session and leave everything that its successor needs."""
         return await self._run(
-            self._engine.sessions.hand_off,
-            session_id,
-            target_agent,
-            summary,
-            payload,
-            context_usage=context_usage,
+            lambda: self._engine.sessions.hand_off(
+                session_id, target_agent, summary, payload, context_usage=context_usage
+            )
         )
 
     async def resume_session(
         self, session_id: str, new_session_id: str | None = None, *, agent: AgentLike | None = None
     ) -> SessionState:
         """Take over from a session that was handed off, or that crashed, and answer where it stands."""
-        return await self._run(self._engine.sessions.resume_session, session_id, new_session_id, agent=agent)
+        return await self._run(
+            lambda: self._engine.sessions.resume_session(session_id, new_session_id, agent=agent)
+        )
 
     async def health(self) -> Health:
         """Tell how the service stands towards its store: what it can make durable, and what waits."""

@@ -53,6 +53,8 @@ class Base:
     key_id: str = ""
     #: Only the head is known: enough for an event, not for a checkpoint.
     is_stub: bool = False
+    #: No secret was ever hidden in it: what is stored is what the snapshot holds.
+    is_bare: bool = False
 
     @property
     def sound(self) -> bool:

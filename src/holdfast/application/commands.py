@@ -10,6 +10,7 @@ from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES, CheckpointType
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.plain import Plain
 from holdfast.domain.state import WorkflowState
+from holdfast.domain.value import value
 
 State = WorkflowState | Mapping[str, Any]
 CheckpointName = CheckpointID | str
@@ -45,7 +46,26 @@ class CheckpointOptions(TypedDict, total=False):
     note: Mapping[str, Any] | None
 
 
-@dataclass(frozen=True, slots=True)
+_OPTIONS = CheckpointOptions.__optional_keys__
+
+
+def check_options(options: CheckpointOptions) -> None:
+    """Refuse an option that there is not, as Python refuses an argument.
+
+    Raises:
+        TypeError: it is none.
+    """
+    unknown = options.keys() - _OPTIONS
+    if unknown:
+        from difflib import get_close_matches
+
+        name = min(unknown)
+        near = get_close_matches(name, _OPTIONS, 1)
+        meant = f"; did you mean {near[0]!r}?" if near else ""
+        raise TypeError(f"create_checkpoint() got an unexpected keyword argument {name!r}{meant}")
+
+
+@value
 class Migrated:
     """Where the state of a migrated checkpoint comes from: version, status, and what led to that."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import compress
+from operator import ne
 from typing import Any, NamedTuple
 
 from holdfast.application.nodes import ListNode, Node, ObjectNode, is_tagged, items_of, plain_of
@@ -69,6 +71,11 @@ class _Comparison:
     def nodes(self, old: Node, new: Node, path: Path) -> _Change:
         if old is new or old == new:
             return _SAME
+        # The usual kinds first: every commit comes this way for each part that changed.
+        if type(old) is ListNode and type(new) is ListNode:
+            return self._lighter(self._lists(old, new, path), new, path, 0)
+        if type(old) is ObjectNode and type(new) is ObjectNode:
+            return self._lighter(self._objects(old, new, path), new, path, _READABLE_BYTES)
         if type(old) is bytes and type(new) is bytes:
             change = self._small_objects(old, new, path)
             if change is not None:
@@ -76,8 +83,12 @@ class _Comparison:
         kind = _kind(new)
         if kind == "other" or kind != _kind(old) or len(path) >= _COMPARED_LEVELS:
             return self._set(new, path)
-        change = self._parts(kind, old, new, path)
-        limit = len(new) + (_READABLE_BYTES if kind == "dict" else 0)
+        extra = _READABLE_BYTES if kind == "dict" else 0
+        return self._lighter(self._parts(kind, old, new, path), new, path, extra)
+
+    def _lighter(self, change: _Change | None, new: Node, path: Path, extra_bytes: int) -> _Change:
+        """Choose the change of the parts, unless there is none or a new value weighs less."""
+        limit = len(new) + extra_bytes
         # The weight of the path matters only where it is close.
         if change and (change.weight <= limit or change.weight <= limit + _SET_BYTES + _path_bytes(path)):
             return change
@@ -278,7 +289,7 @@ class _Comparison:
 def _unequal(old: list[Any], new: list[Any]) -> list[int] | None:
     """Name the places where Python calls items unequal; None if they are nested too deep to tell."""
     try:
-        return [at for at, item in enumerate(new) if item != old[at]]
+        return list(compress(range(len(new)), map(ne, old, new)))
     except RecursionError:
         return None
 

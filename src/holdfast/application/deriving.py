@@ -13,24 +13,28 @@ def derive(kit: Kit, subject: Subject, base: Base, snapshot: Snapshot, size_byte
     """Work out the next checkpoint; None if it would only repeat the last one."""
     if base.snapshot is None or _is_rekeyed(kit, subject.command.workflow_id, base):
         return Drafting(kit, subject, base, snapshot, size_bytes).whole()
-    ops = _changes(kit, base, snapshot)
+    ops, is_bare = _changes(kit, base, snapshot)
     is_repeated = not ops and base.id is not None and subject.fingerprint == base.fingerprint
     if is_repeated and not subject.command.force:
         return None
-    return Drafting(kit, subject, base, snapshot, size_bytes).change(ops)
+    return Drafting(kit, subject, base, snapshot, size_bytes).change(ops, is_bare=is_bare)
 
 
-def _changes(kit: Kit, base: Base, snapshot: Snapshot) -> list[Operation]:
-    """Find what changed since the base, as it is stored: without secrets."""
+def _changes(kit: Kit, base: Base, snapshot: Snapshot) -> tuple[list[Operation], bool]:
+    """Find what changed since the base, as it is stored: without secrets; and whether there are none."""
     packer, redactor = kit.packer, kit.redactor
     if redactor is None or base.snapshot is None:
-        return changes(base.snapshot, snapshot, packer)
+        return changes(base.snapshot, snapshot, packer), False
     if base.is_read_back:
         # What is stored may have been hidden by other rules than today's, or not at all.
-        hidden = from_plain(redactor.tree(snapshot.plain(packer)), packer)
-        return changes(base.snapshot, hidden, packer)
+        plain = snapshot.plain(packer)
+        hidden = redactor.tree(plain)
+        return changes(base.snapshot, from_plain(hidden, packer), packer), hidden is plain
     ops = changes(base.snapshot, snapshot, packer)
-    return redactor.operations(ops, lambda path: snapshot.value_at(path, packer))[0] if ops else ops
+    if not ops:
+        return ops, base.is_bare
+    ops, paths = redactor.operations(ops, lambda path: snapshot.value_at(path, packer))
+    return ops, base.is_bare and not paths
 
 
 def _is_rekeyed(kit: Kit, workflow_id: str, base: Base) -> bool:

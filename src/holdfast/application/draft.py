@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TypeVar
+from operator import attrgetter
+from typing import Any
 
 from holdfast.application.base import Base
 from holdfast.application.commands import CreateCheckpoint, Migrated
@@ -31,8 +32,6 @@ from holdfast.domain.record import Commit, Entry, EventRecord, Keyframe, Record,
 from holdfast.domain.value import value
 
 CREATED_EVENT = "CHECKPOINT_CREATED"
-
-_Given = TypeVar("_Given", int, str)
 
 
 @value
@@ -92,8 +91,8 @@ class Drafting:
         self._as_of = self._event.seq if subject.as_of is None else subject.as_of
         self._timestamp = self._event.timestamp
 
-    def change(self, ops: Sequence[Operation]) -> Draft:
-        """Record what changed since the base.
+    def change(self, ops: Sequence[Operation], *, is_bare: bool) -> Draft:
+        """Record what changed since the base; `is_bare` if nothing was ever hidden in the state.
 
         Raises:
             CheckpointConflictError: the key of the base was destroyed just now.
@@ -111,20 +110,22 @@ class Drafting:
         record = Record(self._entry(data, checksum, self._base.group, tuple(blobs)), data)
         commit = self._commit(record, None, blobs)
         if not is_due:
-            return self._draft(commit, self._base.group, self._base.keyframe_bytes, weight)
+            return self._draft(commit, self._base.group, self._base.keyframe_bytes, weight, is_bare=is_bare)
         due = self._caption(checksum)
-        return self._draft(commit, self._sequence, self._size, 0, due)
+        return self._draft(commit, self._sequence, self._size, 0, due, is_bare=is_bare)
 
     def whole(self) -> Draft:
         """Record the complete state: there is nothing to build on."""
-        tree = self._snapshot.plain(self._kit.packer)
+        plain = tree = self._snapshot.plain(self._kit.packer)
         if self._kit.redactor is not None:
-            tree = self._kit.redactor.tree(tree)
+            tree = self._kit.redactor.tree(plain)
+        is_bare = tree is plain
         tree, blobs = lift(tree, self._kit.blob_threshold_bytes, self._seal)
         keyframe = build_keyframe(self._caption(""), tree, blobs, self._kit.formats, self._sealer)
         data, checksum = self._record(full_body(keyframe.entry.sha256), 0, ())
         record = Record(self._entry(data, checksum, self._sequence, ()), data)
-        return self._draft(self._commit(record, keyframe, blobs), self._sequence, self._size, 0)
+        commit = self._commit(record, keyframe, blobs)
+        return self._draft(commit, self._sequence, self._size, 0, is_bare=is_bare)
 
     def _body(self, ops: Sequence[Operation]) -> tuple[Body, dict[str, bytes]]:
         """Encode operations, large values lifted."""
@@ -133,35 +134,46 @@ class Drafting:
         return body, {**blobs, **body.blobs}
 
     def _record(self, body: Body, base_sequence: int, blobs: Iterable[str]) -> tuple[bytes, str]:
-        asked, base, unpack = self._asked, self._base, self._kit.packer.unpack
-        stage_state, agent_state = self._subject.stage_state, self._subject.agent_state
-        fields = {
-            "seq": self._sequence,
-            "id": self._uuid,
-            "wf": asked.workflow_id,
-            "ts": self._timestamp,
-            "type": _unless(usual_type(asked.agent_id).value, asked.type.value),
-            "stage": asked.stage_id,
-            "agent": asked.agent_id,
-            "agent_version": asked.agent_version,
-            "session": self._asked.session_id,
-            "parent": self._named_parent(),
-            "forked_from": self._asked.forked_from,
-            "parent_id": asked.parent_uuid,
-            "base": _unless(self._sequence - 1, base_sequence),
-            "schema": _unless(SCHEMA_VERSION, self._subject.schema),
-            "phase": self._asked.phase,
-            "size": self._size,
-            "events": _unless(1, self._event.seq - base.checkpoint_event_seq),
-            "event_seq": self._as_of,
-            "handler": asked.resume_handler,
-            "max_retries": _unless(DEFAULT_MAX_RETRIES, asked.max_retries),
-            "deps": list(asked.dependent_uuids) or None,
-            "blobs": list(blobs) or None,
-            "stage_state": None if stage_state is None else unpack(stage_state),
-            "agent_state": None if agent_state is None else unpack(agent_state),
-        }
+        """Write the record; what a reader takes for granted is left out."""
+        asked, base, sequence = self._asked, self._base, self._sequence
+        fields: dict[str, Any] = {"seq": sequence, "id": self._uuid, "wf": asked.workflow_id}
+        fields["ts"] = self._timestamp
+        if asked.type is not usual_type(asked.agent_id):
+            fields["type"] = asked.type.value
+        _add(fields, _NAMED, _named(asked))
+        parent = self._named_parent()
+        if parent is not None:
+            fields["parent"] = parent
+        _add(fields, _FORKED, _forked(asked))
+        if base_sequence != sequence - 1:
+            fields["base"] = base_sequence
+        if self._subject.schema != SCHEMA_VERSION:
+            fields["schema"] = self._subject.schema
+        if asked.phase is not None:
+            fields["phase"] = asked.phase
+        fields["size"] = self._size
+        if self._event.seq != base.checkpoint_event_seq + 1:
+            fields["events"] = self._event.seq - base.checkpoint_event_seq
+        fields["event_seq"] = self._as_of
+        self._add_rest(fields, blobs)
         return build(fields, body, base.head.checksum, self._sealer)
+
+    def _add_rest(self, fields: dict[str, Any], blobs: Iterable[str]) -> None:
+        """Add what few records say."""
+        asked, unpack = self._asked, self._kit.packer.unpack
+        stage_state, agent_state = self._subject.stage_state, self._subject.agent_state
+        if asked.resume_handler is not None:
+            fields["handler"] = asked.resume_handler
+        if asked.max_retries != DEFAULT_MAX_RETRIES:
+            fields["max_retries"] = asked.max_retries
+        if asked.dependent_uuids:
+            fields["deps"] = list(asked.dependent_uuids)
+        if blobs:
+            fields["blobs"] = list(blobs)
+        if stage_state is not None:
+            fields["stage_state"] = unpack(stage_state)
+        if agent_state is not None:
+            fields["agent_state"] = unpack(agent_state)
 
     def _named_parent(self) -> str | None:
         """Answer what the record says of its parent: nothing, where the record before has that checksum.
@@ -244,7 +256,14 @@ class Drafting:
         return replace(commit, events=(self._event, told), transitions=(moved,))
 
     def _draft(
-        self, commit: Commit, group: int, keyframe_bytes: int, weight: int, due: Caption | None = None
+        self,
+        commit: Commit,
+        group: int,
+        keyframe_bytes: int,
+        weight: int,
+        due: Caption | None = None,
+        *,
+        is_bare: bool,
     ) -> Draft:
         asked = self._asked
         assert commit.record is not None
@@ -271,10 +290,20 @@ class Drafting:
             checkpoint_event_seq=self._as_of,
             warned_bytes=self._base.warned_bytes,
             key_id=self._sealer.key_id if self._sealer else "",
+            is_bare=is_bare,
         )
         return Draft(checkpoint_id, commit, base, due)
 
 
-def _unless(usual: _Given, given: _Given) -> _Given | None:
-    """Leave out what a reader takes for granted."""
-    return None if given == usual else given
+#: Fields of a record, in their order, and where a command has them.
+_NAMED = ("stage", "agent", "agent_version", "session")
+_named = attrgetter("stage_id", "agent_id", "agent_version", "session_id")
+_FORKED = ("forked_from", "parent_id")
+_forked = attrgetter("forked_from", "parent_uuid")
+
+
+def _add(fields: dict[str, Any], names: Sequence[str], values: Sequence[Any]) -> None:
+    """Add the fields that have a value."""
+    for name, given in zip(names, values, strict=True):
+        if given is not None:
+            fields[name] = given

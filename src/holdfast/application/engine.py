@@ -7,12 +7,11 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from holdfast.application.audit.audit_log import AuditLog
-from holdfast.application.audit.log_keeping import LogKeeper
+from holdfast.application.audit.log_name import signer_here
 from holdfast.application.batching import Batch
 from holdfast.application.commands import CheckpointName, CheckpointOptions, CreateCheckpoint, State
 from holdfast.application.commit_queue import CommitQueue, Ticket
@@ -20,38 +19,19 @@ from holdfast.application.faults.health import Health, Listeners
 from holdfast.application.faults.safety import Safety
 from holdfast.application.faults.space import SpaceWatch
 from holdfast.application.fork_gate import GATE
-from holdfast.application.holding import Holds
 from holdfast.application.housekeeping import Housekeeper
 from holdfast.application.keyframes import Caption
 from holdfast.application.kit import Kit
-from holdfast.application.observing import CHECKPOINT, VERIFY, CommitWatch, found_invalid, spanned
-from holdfast.application.privacy.erasing import Eraser
-from holdfast.application.privacy.subject_export import SubjectExporter
-from holdfast.application.progress_files import ProgressFiles
+from holdfast.application.late_rooms import LateRooms
 from holdfast.application.reading import Reader
-from holdfast.application.recovery.incomplete import StartUp, start_up
-from holdfast.application.recovery.partial_failure import PartialFailures
-from holdfast.application.recovery.quarantining import Quarantine
-from holdfast.application.recovery.recovering import Recovery
-from holdfast.application.recovery.resuming import Resumption
-from holdfast.application.recovery.watched_recovery import WatchedReader, WatchedRecovery, WatchedResumption
-from holdfast.application.recovery_files import LATEST_MAX
+from holdfast.application.recovery_files import LATEST_MAX, RecoveryFiles
 from holdfast.application.redaction.redacting import LOGS
-from holdfast.application.resolve import resolve, uuid_of
-from holdfast.application.retain import PruneResult, plan_delete, plan_keep, plan_prune, secure, write_whole
-from holdfast.application.sessions.working_sessions import WorkingSessions
-from holdfast.application.subjects import Subjects
+from holdfast.application.resolve import as_point, uuid_of
 from holdfast.application.trailing import Trail
-from holdfast.application.travel.travelling import TimeTravel
-from holdfast.application.upgrading import Upgrading
-from holdfast.application.validate import ValidationResult, validate
-from holdfast.application.watched_writer import WatchedWriter
 from holdfast.application.writer import Writer
-from holdfast.domain.audit_type import AuditType, Outcome
 from holdfast.domain.checkpoint import CheckpointType, usual_type
 from holdfast.domain.errors import (
     CheckpointError,
-    CheckpointNotFoundError,
     InvalidStateError,
     StoreClosedError,
 )
@@ -59,7 +39,12 @@ from holdfast.domain.ids import check_id, check_workflow_id
 from holdfast.domain.recovery import RecoveryMode, RecoveryResult
 from holdfast.domain.retention import RetentionPolicy
 from holdfast.domain.state import WorkflowState, as_state
-from holdfast.domain.telemetry import FoundBy
+
+if TYPE_CHECKING:
+    from holdfast.application.observing import CommitWatch
+    from holdfast.application.recovery.incomplete import StartUp
+    from holdfast.application.retain import PruneResult
+    from holdfast.application.validate import ValidationResult
 
 _LOG = logging.getLogger("holdfast")
 #: From so many checkpoints on, retention waits until a workflow has grown by one in so many, or by so many.
@@ -68,7 +53,7 @@ _RETAINED_SHARE = 16
 _RETAINED_MAX = 4_096
 
 
-class Engine:
+class Engine(LateRooms):
     """Carries out what both faces offer."""
 
     def __init__(self, kit: Kit) -> None:
@@ -86,11 +71,12 @@ class Engine:
         kit = self.kit
         if kit.redactor is not None:
             kit.redactor.begin()
-        watch = CommitWatch(kit.store.commit) if kit.observer or kit.tracing else None
+        # A child makes its own of these too.
+        self.forget_rooms()
+        watch = self._watch()
         commit = kit.store.commit if watch is None else watch.commit
         self.queue = CommitQueue(commit, lambda *refusal: self.trail.refused(*refusal))
         self.trail = Trail(kit, self.queue, self._owe_head)
-        self.keeper = LogKeeper(kit, self.trail)
         self.space = SpaceWatch(kit, self.trail)
         #: Whether a head is due, where no thread signs it.
         self._head_due = False
@@ -100,52 +86,34 @@ class Engine:
         self.writer = self._writer(watch)
         self.safety = Safety(kit, self.queue, self.writer, self.trail, self.prune, self.listeners)
         self.batch = Batch(kit, self.queue, self.writer, self.heard)
-        self.reader = (Reader if watch is None else WatchedReader)(kit, self.trail)
-        self.travel = TimeTravel(kit, self.trail, self.reader)
-        self.quarantine = Quarantine(kit, self.trail, self.writer, self.reader)
-        self.audit = AuditLog(kit, self.trail, self.keeper)
-        self.subjects = Subjects(kit, self.trail)
-        self.holds = Holds(kit, self.trail, self.subjects)
-        self.exporter = SubjectExporter(kit, self.trail, self.subjects, self.audit, self.keeper)
-        self.eraser = Eraser(kit, self.trail, self.writer, self.holds, self.subjects, self.exporter)
-        self.sessions = WorkingSessions(kit, self.trail, self.writer, self.reader, self.wait)
-        self.progress = ProgressFiles(kit, self.trail)
-        self.upgrades = Upgrading(kit, self.trail, self.writer, self.reader, self.wait)
-        self._begin_recovery(is_watched=watch is not None)
+        self.reader = self._reader()
 
-    def _begin_recovery(self, *, is_watched: bool) -> None:
-        """Set up what brings workflows back; where somebody counts or traces, what tells of it."""
-        kit = self.kit
-        self.resumption = (WatchedResumption if is_watched else Resumption)(
-            kit,
-            self.trail,
-            self.writer,
-            self.reader,
-            self.wait,
-            self.quarantine,
-            open_service=self._face,
-        )
-        self.statuses = self.resumption.statuses
-        self.partial_failures = PartialFailures(kit, self.writer, self.reader, self.statuses, self.wait)
-        self.recovery = (WatchedRecovery if is_watched else Recovery)(
-            kit,
-            self.trail,
-            self.writer,
-            self.reader,
-            self.quarantine,
-            self.resumption,
-            self.wait,
-            lambda *given: self.wait(self.writer.create(self.checkpoint_command(*given))),
-        )
+    def _watch(self) -> CommitWatch | None:
+        """Make what measures commits; nobody waits for its import where nobody counts or traces."""
+        if not self.is_watched:
+            return None
+        from holdfast.application.observing import CommitWatch
+
+        return CommitWatch(self.kit.store.commit)
 
     def _writer(self, watch: CommitWatch | None) -> Writer:
         """Make what prepares commits; where somebody counts or traces, one that tells of them."""
         if watch is None:
             return Writer(self.kit, self.queue, self.housekeeper, self.trail)
+        from holdfast.application.watched_writer import WatchedWriter
+
         self.queue.on_decided = watch.decided
         return WatchedWriter(self.kit, self.queue, self.housekeeper, self.trail, watch)
 
-    def _face(self) -> Any:
+    def _reader(self) -> Reader:
+        """Make what answers questions; where somebody counts or traces, one that tells of it."""
+        if not self.is_watched:
+            return Reader(self.kit, self.trail)
+        from holdfast.application.recovery.watched_recovery import WatchedReader
+
+        return WatchedReader(self.kit, self.trail)
+
+    def face(self) -> Any:
         """Give handlers a face: what they record goes through here, under the lease of the recovery."""
         if self.open_face is None:
             raise InvalidStateError("nobody gave this engine a face for handlers")
@@ -186,6 +154,13 @@ class Engine:
             **given,
         )
 
+    def state_at(self, name: CheckpointName) -> WorkflowState:
+        """Answer the state at a checkpoint or a point, verified; a face calls this for whoever is warned."""
+        point = as_point(name)
+        if point is None:
+            return self.reader.restore(name, stacklevel=4)
+        return self.travel.state_at(point, stacklevel=4)
+
     def fork_command(self, name: CheckpointName, new_workflow_id: str) -> CreateCheckpoint:
         """Make the first checkpoint of a new workflow out of another's state at any point."""
         return self.travel.fork_command(name, new_workflow_id)
@@ -201,65 +176,15 @@ class Engine:
         Raises:
             LegalHoldError: the workflow has to stay as it is.
         """
-        if not dry_run:
-            with self.trail.refusals(workflow_id):
-                self.holds.check(workflow_id=check_workflow_id(workflow_id))
-        plan = plan_prune(self.kit, workflow_id, policy)
-        if dry_run or not (plan.removal.sequences or plan.removal.groups):
-            return PruneResult(plan.removal.sequences, plan.freed_bytes, dry_run=dry_run)
-        secure(self.kit, workflow_id, policy)
-        removed = self.writer.remove(workflow_id, lambda: plan_prune(self.kit, workflow_id, policy))
-        return self._counted(removed, asked_by)
-
-    def _counted(self, removed: PruneResult, asked_by: str = "asked") -> PruneResult:
-        if self.kit.observer is not None:
-            self.kit.observer.pruned(int(removed), removed.freed_bytes, asked_by)
-        return removed
-
-    def keep_only(
-        self, workflow_id: str, keep: Collection[int], *, through: int | None = None
-    ) -> PruneResult:
-        """Remove every checkpoint of a workflow but these, and what is needed for none of them.
-
-        Args:
-            through: what comes after this checkpoint stays: whoever chose did not know it.
-
-        Raises:
-            LegalHoldError: the workflow has to stay as it is.
-        """
-        with self.trail.refusals(workflow_id):
-            self.holds.check(workflow_id=check_workflow_id(workflow_id))
-        newest = next(
-            entry
-            for entry in self.kit.store.entries(workflow_id, newest_first=True)
-            if entry.sequence in keep
-        )
-        write_whole(self.kit, workflow_id, newest)
-        removed = self.writer.remove(workflow_id, lambda: plan_keep(self.kit, workflow_id, keep, through))
-        return self._counted(removed)
+        return self.removing.prune(workflow_id, policy, dry_run=dry_run, asked_by=asked_by)
 
     def delete(self, name: CheckpointName) -> bool:
         """Remove one checkpoint; False if there is none."""
-        try:
-            found = resolve(self.kit.store, name)
-        except CheckpointNotFoundError:
-            return False
-        with self.trail.refusals(found.workflow_id):
-            self.holds.check(workflow_id=found.workflow_id)
-        sequence = found.entry.sequence
-        self._counted(
-            self.writer.remove(found.workflow_id, lambda: plan_delete(self.kit, found.workflow_id, sequence))
-        )
-        return True
+        return self.removing.delete(name)
 
     def validate(self, name: CheckpointName) -> ValidationResult:
         """Check a checkpoint, and note how that went."""
-        with spanned(self.kit, VERIFY, {CHECKPOINT: str(name)}):
-            result = validate(self.kit, self.reader, name)
-        found_invalid(self.kit, FoundBy.VALIDATION, is_so=not result.valid)
-        outcome = Outcome.FAILURE if result.problems else Outcome.SUCCESS
-        self.reader.tell(AuditType.CHECKPOINT_VALIDATED, resolve(self.kit.store, name), outcome=outcome)
-        return result
+        return self.validation(name)
 
     def heard(self, ticket: Ticket) -> None:
         """Keep the first failure that nobody waited for, until the next flush."""
@@ -267,6 +192,10 @@ class Engine:
 
     def start_up(self) -> list[StartUp]:
         """Recover what crashed, where that is configured: resumed if the program brought handlers along."""
+        if not self.kit.recovery.auto:
+            return []
+        from holdfast.application.recovery.incomplete import start_up
+
         return start_up(self.kit, self._recover_crashed)
 
     def _recover_crashed(self, workflow_id: str) -> RecoveryResult:
@@ -302,12 +231,13 @@ class Engine:
 
     def close(self) -> None:
         """Finish everything and close the store. Idempotent."""
-        self.resumption.claims.close()
+        if self.has_made("resumption"):
+            self.resumption.claims.close()
         self.batch.close()
         self.safety.close()
         if self.trail.close():
             self._sign()
-        self.resumption.files.record(self.writer.bases.recent(LATEST_MAX))
+        RecoveryFiles(self.kit, self.trail).record(self.writer.bases.recent(LATEST_MAX))
         self.queue.close()
         self.housekeeper.close()
         self.kit.store.close()
@@ -326,7 +256,8 @@ class Engine:
         try:
             # The first signature imports what signs.
             with GATE:
-                self.keeper.anchor()
+                if signer_here(self.kit) is not None:
+                    self.keeper.anchor()
         except StoreClosedError:
             return
         except CheckpointError as problem:
@@ -337,6 +268,9 @@ class Engine:
         self.space.look()
         policy, workflow_id, sequence = self.kit.retention, caption.workflow_id, caption.sequence
         if policy is None or sequence < self._retained.get(workflow_id, 0):
+            return
+        oldest = next(self.kit.store.entries(workflow_id), None)
+        if oldest is None or policy.keeps_all(oldest, self.kit.clock.now()):
             return
         if self.holds.stands_against(workflow_id):
             return

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from holdfast.application.fork_gate import GATE
 from holdfast.domain.errors import ConfigError, HandlerNotFoundError
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ class HandlerRegistry:
         known = self.list_handlers()
         if not known:
             return "Register it with `@app.handler(name)`, and give the app: `--app module:object`."
+        with GATE:
+            import difflib
         near = difflib.get_close_matches(name, known, n=1)
         meant = f"Did you mean {near[0]!r}? " if near else ""
         return f"{meant}Register it, or name one of those that are: {', '.join(known)}."

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from holdfast.application.records import open_record
-from holdfast.application.recovery.vanished import told_by
 from holdfast.application.restore import open_alone
+from holdfast.application.vanished import told_by
 from holdfast.domain import plainjson
 from holdfast.domain.errors import (
     CheckpointConflictError,

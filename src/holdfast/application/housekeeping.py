@@ -28,8 +28,8 @@ class KeyframeJob:
     snapshot: Snapshot
     ticket: Ticket | None = None
     attempts: int = 0
-    #: The snapshot is what is stored, and not what a caller gave.
-    is_read_back: bool = False
+    #: The snapshot is what is stored: it was read back, or nothing in it had to be hidden.
+    is_as_stored: bool = False
 
 
 class Housekeeper:
@@ -122,7 +122,7 @@ class Housekeeper:
     def _tree(self, job: KeyframeJob) -> dict[str, Any]:
         """Give the state as the changes before it give it: without secrets."""
         tree: dict[str, Any] = job.snapshot.plain(self._kit.packer)
-        if self._kit.redactor is not None and not job.is_read_back:
+        if self._kit.redactor is not None and not job.is_as_stored:
             tree = self._kit.redactor.tree(tree)
         return tree
 

@@ -129,6 +129,7 @@ def _moved(base: Base, head: Head) -> Base:
         base.warned_bytes,
         base.key_id,
         base.is_stub,
+        base.is_bare,
     )
 
 

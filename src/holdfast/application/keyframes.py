@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from holdfast.application.records import sha256_of
@@ -18,6 +17,7 @@ from holdfast.domain.placeholders import may_hold
 from holdfast.domain.plain import read_blob
 from holdfast.domain.record import Keyframe, KeyframeEntry
 from holdfast.domain.tree import TAG, has_tags
+from holdfast.domain.value import value
 from holdfast.ports import Formats
 
 #: From here on a state is written a part at a time.
@@ -29,7 +29,7 @@ Write = Callable[[bytes], object]
 _ENDINGS = {"none": "", "zstd": ".zst", "gzip": ".gz"}
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Caption:
     """What a keyframe's header and footer say about its checkpoint."""
 
@@ -51,7 +51,7 @@ class Caption:
     schema: str = SCHEMA_VERSION
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ReadKeyframe:
     """A keyframe taken apart. `tagged` is False if no value in it needs reviving.
 
@@ -145,11 +145,11 @@ def lift_stored(
     todo: list[Any] = [lifted]
     while todo and len(stored) < len(blobs):
         owner = todo.pop()
-        for key, value in owner.items() if isinstance(owner, dict) else enumerate(owner):
-            if isinstance(value, dict) and value.get(TAG) == "blob" and value["sha256"] not in stored:
-                owner[key] = read_blob(value, load)
-            elif isinstance(value, dict | list):
-                todo.append(value)
+        for key, held in owner.items() if isinstance(owner, dict) else enumerate(owner):
+            if isinstance(held, dict) and held.get(TAG) == "blob" and held["sha256"] not in stored:
+                owner[key] = read_blob(held, load)
+            elif isinstance(held, dict | list):
+                todo.append(held)
     return lifted, stored
 
 
@@ -215,14 +215,14 @@ def _parts(whole: Mapping[str, Any], *, is_large: bool) -> tuple[list[bytes], sl
     """Write a keyframe in parts; answer them, and which of them are the state."""
     parts, state = list[bytes](), slice(0)
     mark = b"{\n"
-    for name, value in whole.items():
+    for name, told in whole.items():
         parts.append(mark + plainjson.dumps(name) + b": ")
         start = len(parts)
         if name == "state":
-            _write_state(value, parts.append, is_large=is_large)
+            _write_state(told, parts.append, is_large=is_large)
             state = slice(start, len(parts))
         else:
-            parts.append(plainjson.dumps(value))
+            parts.append(plainjson.dumps(told))
         mark = b",\n"
     parts.append(b"\n}\n")
     return parts, state

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
+from typing import TYPE_CHECKING
 
 from holdfast.application.app import App
 from holdfast.application.base import CACHE_BYTES
-from holdfast.application.redaction.redacting import StoreRedactor
-from holdfast.application.revealing import Resolver
-from holdfast.application.secrecy.sealing import Vault
 from holdfast.domain.lift import LIFT_THRESHOLD_BYTES
-from holdfast.domain.plain import TypeRegistry
 from holdfast.domain.recovery import RecoverySettings
 from holdfast.domain.retention import RetentionPolicy
 from holdfast.domain.retry import FaultSettings
-from holdfast.domain.telemetry import Observer, Tracing
-from holdfast.ports import Clock, Formats, IdSource, Packer, ProgressPlace, Signing, Store
+from holdfast.domain.value import value
+
+if TYPE_CHECKING:
+    from holdfast.application.redaction.redacting import StoreRedactor
+    from holdfast.application.revealing import Resolver
+    from holdfast.application.secrecy.sealing import Vault
+    from holdfast.domain.plain import TypeRegistry
+    from holdfast.domain.telemetry import Observer, Tracing
+    from holdfast.ports import Clock, Formats, IdSource, Packer, ProgressPlace, Signing, Store
 
 WARN_BYTES = 500 * 1024
 LIMIT_BYTES = 100 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Kit:
     """Collaborators, and the settings that the use cases look at."""
 

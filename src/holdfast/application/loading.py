@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from shlex import quote
 from typing import Any
 
 from holdfast.application.base import Base
@@ -15,9 +16,11 @@ from holdfast.application.records import read_fields, unsealed
 from holdfast.application.restore import Restorer, open_alone
 from holdfast.application.secrecy.sealing import Vault
 from holdfast.application.snapshot import Snapshot, from_plain
+from holdfast.application.vanished import vanished
 from holdfast.domain.checkpoint import SCHEMA_VERSION, CheckpointMeta
 from holdfast.domain.errors import (
     CheckpointConflictError,
+    CheckpointCorruptError,
     CheckpointReadError,
     CheckpointRecoveryError,
     ChecksumMismatchError,
@@ -26,10 +29,11 @@ from holdfast.domain.errors import (
 from holdfast.domain.keyframe import delta_weight, needs_keyframe
 from holdfast.domain.plain import Plain
 from holdfast.domain.record import Entry, Head
+from holdfast.domain.value import value
 from holdfast.ports import Packer, Store
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Loaded:
     """A base, and a keyframe in place of one that was due and never written."""
 
@@ -42,12 +46,13 @@ def load_base(kit: Kit, workflow_id: str) -> Loaded:
     head = kit.store.head(workflow_id)
     if head.sequence == 0:
         return Loaded(Base(head, Lineage()))
-    entries = [entry for entry in kit.store.entries(workflow_id) if entry.sequence <= head.sequence]
-    if not entries or entries[-1].checksum != head.checksum:
+    entries = _last_group(kit.store, workflow_id, head)
+    if not entries or entries[0].checksum != head.checksum:
         raise CheckpointConflictError(
             "the workflow changed while it was read", place=workflow_id, hint="Call again."
         )
-    last = entries[-1]
+    last = entries[0]
+    _refuse_vanished(kit.store, workflow_id, head, last)
     # Asked before: if the state can be opened afterwards, it was with this key.
     key_id = kit.vault.sealer(workflow_id).key_id if kit.vault is not None else ""
     snapshot = _snapshot(kit, workflow_id, last)
@@ -55,6 +60,28 @@ def load_base(kit: Kit, workflow_id: str) -> Loaded:
         return Loaded(Base(head, Lineage(), checkpoint_event_seq=last.event_seq))
     loaded = _resume(kit, workflow_id, head, entries, snapshot)
     return replace(loaded, base=replace(loaded.base, key_id=key_id))
+
+
+def _refuse_vanished(store: Store, workflow_id: str, head: Head, last: Entry) -> None:
+    """Never give a number twice: what the journal tells of and nobody stores has to be recovered first."""
+    gone = vanished(store, workflow_id, last.event_seq) if head.event_seq > last.event_seq else ()
+    if gone:
+        raise CheckpointCorruptError(
+            f"the journal tells of checkpoints up to {gone[0]}; {gone[-1]} and later are stored nowhere",
+            place=workflow_id,
+            hint=f"Run `holdfast recover {quote(workflow_id)}`: it goes on from what is left, and says so.",
+        )
+
+
+def _last_group(store: Store, workflow_id: str, head: Head) -> list[Entry]:
+    """List the newest checkpoints, back to the one whose keyframe they follow: a workflow may be long."""
+    entries: list[Entry] = []
+    for entry in store.entries(workflow_id, newest_first=True):
+        if entry.sequence <= head.sequence:
+            entries.append(entry)
+            if entry.sequence <= entries[0].group:
+                break
+    return entries
 
 
 def _snapshot(kit: Kit, workflow_id: str, last: Entry) -> Snapshot | None:
@@ -76,13 +103,14 @@ def _snapshot(kit: Kit, workflow_id: str, last: Entry) -> Snapshot | None:
 
 
 def _resume(kit: Kit, workflow_id: str, head: Head, entries: list[Entry], snapshot: Snapshot) -> Loaded:
-    last = entries[-1]
-    stored = {keyframe.sequence for keyframe in kit.store.keyframes(workflow_id)}
-    group, keyframe_bytes, weight = _since_keyframe(entries, stored)
+    last = entries[0]
+    group, keyframe_bytes, weight = last.sequence, last.state_bytes, 0
+    if not _has_keyframe(kit.store, workflow_id, group):
+        group, keyframe_bytes, weight = _since_keyframe(entries)
     owed = None
-    if group not in stored and not last.pruned:
+    if not last.pruned and not _has_keyframe(kit.store, workflow_id, group):
         # The state it was due for is not at hand, but the last one is, and serves as well.
-        owed = KeyframeJob(caption_of(kit.store, workflow_id, last), snapshot, is_read_back=True)
+        owed = KeyframeJob(caption_of(kit.store, workflow_id, last), snapshot, is_as_stored=True)
         group, keyframe_bytes, weight = last.sequence, snapshot.size, 0
     base = Base(
         head,
@@ -100,12 +128,14 @@ def _resume(kit: Kit, workflow_id: str, head: Head, entries: list[Entry], snapsh
     return Loaded(base, owed)
 
 
-def _since_keyframe(entries: list[Entry], stored: set[int]) -> tuple[int, int, int]:
+def _has_keyframe(store: Store, workflow_id: str, sequence: int) -> bool:
+    newest = store.newest_keyframe(workflow_id, sequence)
+    return newest is not None and newest.sequence == sequence
+
+
+def _since_keyframe(entries: list[Entry]) -> tuple[int, int, int]:
     """Answer the group of the next record, the size of its keyframe and the weight of the deltas since."""
-    last = entries[-1]
-    if last.sequence in stored:
-        return last.sequence, last.state_bytes, 0
-    first = next((entry for entry in entries if entry.sequence == last.group), entries[0])
+    last, first = entries[0], entries[-1]
     weight = sum(delta_weight(entry.length) for entry in entries if entry.sequence > last.group)
     if needs_keyframe(first.state_bytes, weight, last.state_bytes):
         return last.sequence, last.state_bytes, 0

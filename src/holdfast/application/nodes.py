@@ -7,7 +7,6 @@ bytes; nothing is packed twice on a steady path.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -281,10 +280,12 @@ class NodeReader:
 
     def _packed_again(self, items: list[Any], clean: bytes) -> bytes:
         """Pack items that were without tags before: if their bytes are the same, nobody need look for any."""
-        # What is there now may not be plain any more, in whatever way.
-        with suppress(Exception):
+        try:
             if self._pack_plain(items) == clean:
                 return clean
+        except Exception:
+            # What is there now may not be plain any more, in whatever way.
+            return self._pack(items)
         return self._pack(items)
 
     def _longer(self, base: ListNode, tail: list[Any]) -> ListNode:

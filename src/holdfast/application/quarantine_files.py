@@ -1,4 +1,4 @@
-"""What a store holds in quarantine: reports, their bytes, and which checkpoints are barred."""
+"""What a store holds in quarantine: reports, and their bytes."""
 
 from __future__ import annotations
 
@@ -7,41 +7,13 @@ from collections.abc import Iterator
 from holdfast.domain.errors import (
     CheckpointCorruptError,
     CheckpointNotFoundError,
-    CheckpointQuarantinedError,
     InvalidIdError,
 )
-from holdfast.domain.quarantine import (
-    FOLDER,
-    REFUSED,
-    Quarantined,
-    decode_report,
-    mark_name,
-    workflow_prefix,
-)
+from holdfast.domain.quarantine import Quarantined, decode_report
+from holdfast.domain.quarantine_marks import FOLDER, REFUSED, workflow_prefix
 from holdfast.ports import Store
 
 _REPORT = ".json"
-
-
-def refuse_quarantined(store: Store, workflow_id: str, sequence: int) -> None:
-    """Refuse to use a checkpoint that was set aside.
-
-    Raises:
-        CheckpointQuarantinedError: it was; says under which name.
-    """
-    mark = store.file(mark_name(workflow_id, sequence))
-    if mark is not None:
-        name = mark.decode("ascii", "replace").strip()
-        raise CheckpointQuarantinedError(
-            "the checkpoint is in quarantine",
-            place=f"{workflow_id}@{sequence}",
-            hint=f"`holdfast quarantine show {name}` tells why; `recover_workflow` gives the last good one.",
-        )
-
-
-def is_quarantined(store: Store, workflow_id: str, sequence: int) -> bool:
-    """Tell whether a checkpoint is barred."""
-    return store.file(mark_name(workflow_id, sequence)) is not None
 
 
 def reports(store: Store) -> list[Quarantined]:

@@ -13,7 +13,7 @@ from holdfast.application.commands import CheckpointName
 from holdfast.application.kit import Kit
 from holdfast.application.loading import record_fields
 from holdfast.application.migrating import is_current, migrated
-from holdfast.application.quarantine_files import refuse_quarantined
+from holdfast.application.quarantine_marks import refuse_quarantined
 from holdfast.application.resolve import Found, living, resolve
 from holdfast.application.restore import Restored, Restorer
 from holdfast.application.revealing import Revealed, WatchedBlobs, reveal
@@ -27,7 +27,14 @@ from holdfast.domain.checkpoint import (
     Checkpoint,
     CheckpointMeta,
 )
-from holdfast.domain.errors import CheckpointNotFoundError, ChecksumMismatchError, StoreDamageWarning
+from holdfast.domain.errors import (
+    CheckpointCorruptError,
+    CheckpointError,
+    CheckpointNotFoundError,
+    ChecksumMismatchError,
+    StoreDamageWarning,
+    recovery_hint,
+)
 from holdfast.domain.event import Event, decode_event
 from holdfast.domain.ids import GENESIS
 from holdfast.domain.lift import lower
@@ -65,6 +72,21 @@ class Reader:
 
         A state of another version is migrated to that of the program; what is stored stays as it is.
         """
+        try:
+            return self._revived(found, restored)
+        except CheckpointNotFoundError as problem:
+            raise self._missing(found, problem) from problem
+
+    def _missing(self, found: Found, problem: CheckpointNotFoundError) -> CheckpointError:
+        """Tell what a listed checkpoint lacks: that is damage, unless it was pruned while it was read."""
+        listed = (entry.sequence for entry in living(self._store, found.workflow_id))
+        if found.entry.sequence not in listed:
+            return problem
+        return CheckpointCorruptError(
+            problem.message, place=problem.place or str(found), hint=recovery_hint(found.workflow_id)
+        )
+
+    def _revived(self, found: Found, restored: Restored) -> tuple[Any, Revealed]:
         if not is_current(self._kit, restored.schema):
             return self._migrated(found, restored)
         revive, blobs = self._kit.registry.revive, WatchedBlobs(self._restorer.load_blob)
@@ -75,7 +97,7 @@ class Reader:
             if not blobs.is_redacted:
                 return fields, Revealed()
             restored = self.restored(found)
-        tree = self.whole(restored)
+        tree = self.whole(found, restored)
         revealed = reveal(tree, self._kit.resolver, self._kit.packer)
         return revive(tree), revealed
 
@@ -114,20 +136,25 @@ class Reader:
 
     def verified(self, found: Found, *, is_from_oldest: bool = False) -> Restored:
         """Answer a checkpoint's state as a plain tree, verified, whether it was set aside or not."""
-        restored = self._restorer.restore(
-            found.workflow_id, found.entry.sequence, is_from_oldest=is_from_oldest
-        )
+        workflow_id, sequence = found.workflow_id, found.entry.sequence
+        try:
+            restored = self._restorer.restore(workflow_id, sequence, is_from_oldest=is_from_oldest)
+        except CheckpointNotFoundError as problem:
+            raise self._missing(found, problem) from problem
         if restored.checksum != found.entry.checksum:
             raise ChecksumMismatchError(
                 "the restored checkpoint is not the one listed",
                 place=str(found),
-                hint="Run `holdfast recover WORKFLOW --plan` to see what can be brought back.",
+                hint=recovery_hint(found.workflow_id),
             )
         return restored
 
-    def whole(self, restored: Restored) -> dict[str, Any]:
+    def whole(self, found: Found, restored: Restored) -> dict[str, Any]:
         """Answer a state as a plain tree with the values of its blobs."""
-        return self._restorer.whole(restored)
+        try:
+            return self._restorer.whole(restored)
+        except CheckpointNotFoundError as problem:
+            raise self._missing(found, problem) from problem
 
     def latest(self, workflow_id: str) -> WorkflowState | None:
         """Answer the newest state of a workflow, None if it has no checkpoint."""
@@ -194,10 +221,10 @@ class Reader:
         """
         previous: str | None = None
         for line in self._store.events(workflow_id, after=max(after - 1, 0)):
-            event = decode_event(line, previous)
+            event = _decoded(line, previous, workflow_id)
             if previous is None and event.seq == 1:
                 previous = GENESIS
-                decode_event(line, previous)
+                _decoded(line, previous, workflow_id)
             opened = read_event(self._kit.vault, event, workflow_id, previous)
             previous = event.hash
             yield opened
@@ -254,10 +281,10 @@ class Reader:
     def _event_after(self, line: bytes, before: bytes, workflow_id: str) -> Event:
         """Read one event, verified on top of the line before it."""
         previous = decode_event(before, None).hash if before else None
-        event = decode_event(line, previous)
+        event = _decoded(line, previous, workflow_id)
         if previous is None and event.seq == 1:
             previous = GENESIS
-            decode_event(line, previous)
+            _decoded(line, previous, workflow_id)
         return read_event(self._kit.vault, event, workflow_id, previous)
 
 
@@ -265,3 +292,12 @@ def _counted(revealed: Revealed) -> dict[str, int]:
     """Tell in numbers what was missing in a state, and what the resolver put there."""
     counts = {"redacted": len(revealed.left), "resolved": revealed.filled}
     return {name: count for name, count in counts.items() if count}
+
+
+def _decoded(line: bytes, previous_hash: str | None, workflow_id: str) -> Event:
+    """Read an event; the line itself does not say whose it is, and the hint has to."""
+    try:
+        return decode_event(line, previous_hash)
+    except CheckpointCorruptError as damage:
+        damage.hint = recovery_hint(workflow_id)
+        raise

@@ -156,7 +156,7 @@ class Recording:
         Raises:
             LegalHoldError: the workflow has to stay as it is.
         """
-        return self._engine.keep_only(workflow_id, keep, through=through)
+        return self._engine.removing.keep_only(workflow_id, keep, through=through)
 
     def packs(self, value: Any) -> bool:
         """Tell whether a value can be stored as it is."""

@@ -11,9 +11,9 @@ from holdfast.application.secrecy.sealing import Sealer, Vault, broken, keyless
 from holdfast.domain import plainjson
 from holdfast.domain.checkpoint import SCHEMA_VERSION
 from holdfast.domain.delta import Operation
-from holdfast.domain.errors import CheckpointCorruptError, ChecksumMismatchError
+from holdfast.domain.errors import CheckpointCorruptError, ChecksumMismatchError, recovery_hint
 from holdfast.domain.lift import Seal
-from holdfast.domain.placeholders import is_redacted, may_hold
+from holdfast.domain.placeholders import is_redacted, may_hold, may_show
 from holdfast.domain.value import value
 from holdfast.ports import Encoded, Formats
 
@@ -36,7 +36,6 @@ _BEFORE_CHECKSUM = b',"checksum":"'
 _AFTER_CHECKSUM = b'"}\n'
 _CHECKSUM_BYTES = len("sha256:") + 64
 _TAIL_BYTES = _CHECKSUM_BYTES + len(_AFTER_CHECKSUM)
-_DOCTOR = "Run `holdfast recover WORKFLOW --plan` to see what can be brought back."
 
 
 @value
@@ -95,7 +94,9 @@ def change_body(ops: Sequence[Operation], formats: Formats, seal: Seal | None = 
 
 def holds_placeholder(encoded: Encoded, plain: Any) -> bool:
     """Tell whether a payload may hold a placeholder: from its bytes where they tell, which is quicker."""
-    return may_hold(encoded.raw) if encoded.encoding == "json" else is_redacted(plain)
+    if encoded.encoding == "json":
+        return may_hold(encoded.raw)
+    return may_show(encoded.raw) and is_redacted(plain)
 
 
 def full_body(keyframe_sha256: str) -> Body:
@@ -106,13 +107,12 @@ def full_body(keyframe_sha256: str) -> Body:
 def build(
     fields: Mapping[str, Any], body: Body, parent_checksum: str, sealer: Sealer | None = None
 ) -> tuple[bytes, str]:
-    """Write a record; answer its bytes and its checksum. Fields that are None are left out."""
-    given = {name: value for name, value in fields.items() if value is not None}
+    """Write a record; answer its bytes and its checksum."""
     payload = body.payload
     if sealer is None:
-        start = plainjson.dumps(given)[:-1] + body.last_field + _BEFORE_CHECKSUM
+        start = plainjson.dumps(fields)[:-1] + body.last_field + _BEFORE_CHECKSUM
     else:
-        start, payload = _sealed(given, body, sealer)
+        start, payload = _sealed(dict(fields), body, sealer)
     checksum = _checksum(parent_checksum, start, payload)
     return b"".join((start, checksum.encode(), _AFTER_CHECKSUM, payload)), checksum
 
@@ -190,7 +190,9 @@ def open_record(data: bytes, parent_checksum: str, workflow_id: str, sequence: i
         or _checksum(parent_checksum, start, payload) != (checksum := claimed.decode("latin-1"))
     ):
         raise ChecksumMismatchError(
-            "the record is not the one that was committed", place=f"{workflow_id}@{sequence}", hint=_DOCTOR
+            "the record is not the one that was committed",
+            place=f"{workflow_id}@{sequence}",
+            hint=recovery_hint(workflow_id),
         )
     return Opened(data[:end], payload[:-1], checksum)
 
@@ -204,8 +206,8 @@ def claimed_checksum(data: bytes) -> str:
 def read_fields(opened: Sequence[Opened]) -> list[dict[str, Any]]:
     """Decode the lines of verified records, all in one call of the decoder."""
     fields = plainjson.loads(b"[" + b",".join(record.line for record in opened) + b"]")
-    if not all(isinstance(line, dict) for line in fields):
-        raise CheckpointCorruptError("a record is not an object", hint=_DOCTOR)
+    if len(fields) != len(opened) or not all(isinstance(line, dict) for line in fields):
+        raise CheckpointCorruptError("a record is not an object", hint=recovery_hint())
     return list(fields)
 
 
@@ -214,7 +216,8 @@ def all_operations(
 ) -> list[Operation]:
     """Answer the changes of verified records, in order; a record that has its state whole brings none."""
     pieces = [_inline(record.line) for record in opened]
-    inline = iter(plainjson.loads(b"[" + b",".join(filter(None, pieces)) + b"]"))
+    cut = [piece for piece in pieces if piece is not None]
+    inline = iter(_changes(cut))
     ops: list[Operation] = []
     for record, piece in zip(opened, pieces, strict=True):
         if piece is not None:
@@ -224,6 +227,14 @@ def all_operations(
         if "full" not in fields:
             ops += operations(fields, record.payload, formats, load_blob)
     return ops
+
+
+def _changes(cut: Sequence[bytes]) -> list[list[Operation]]:
+    """Decode what was cut out of lines, all in one call of the decoder."""
+    changes: list[list[Operation]] = plainjson.loads(b"[" + b",".join(cut) + b"]")
+    if len(changes) != len(cut) or not all(type(change) is list for change in changes):
+        raise CheckpointCorruptError("a record's change is not a list", hint=recovery_hint())
+    return changes
 
 
 def may_be_redacted(record: Opened) -> bool:
@@ -266,9 +277,10 @@ def operations(
             data = load_blob(about["blob"]) if "blob" in about else payload
             ops = formats.decode(about["encoding"], about["compression"], data, about["raw"])
     except (KeyError, TypeError) as fault:
-        raise CheckpointCorruptError(f"the record carries no change ({fault!r})", hint=_DOCTOR) from fault
+        said = f"the record carries no change ({fault!r})"
+        raise CheckpointCorruptError(said, hint=recovery_hint()) from fault
     if not isinstance(ops, list):
-        raise CheckpointCorruptError("the record's change is no list of operations", hint=_DOCTOR)
+        raise CheckpointCorruptError("the record's change is no list of operations", hint=recovery_hint())
     return ops
 
 

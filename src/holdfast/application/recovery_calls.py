@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from holdfast.application.commands import CheckpointName
-from holdfast.application.engine import Engine
-from holdfast.application.faults.health import Health
-from holdfast.application.recovery.incomplete import Incomplete, incomplete_workflows
-from holdfast.application.recovery.statuses import Standing
-from holdfast.application.sessions.session_state import SessionState
 from holdfast.domain.recovery import RecoveryMode, RecoveryResult
-from holdfast.domain.recovery_plan import RecoveryPlan
-from holdfast.domain.session_context import AgentLike
-from holdfast.domain.session_record import HandOff, Session
+
+if TYPE_CHECKING:
+    from holdfast.application.commands import CheckpointName
+    from holdfast.application.engine import Engine
+    from holdfast.application.faults.health import Health
+    from holdfast.application.recovery.incomplete import Incomplete
+    from holdfast.application.recovery.statuses import Standing
+    from holdfast.application.sessions.session_state import SessionState
+    from holdfast.domain.recovery_plan import RecoveryPlan
+    from holdfast.domain.session_context import AgentLike
+    from holdfast.domain.session_record import HandOff, Session
 
 
 class RecoveryCalls:
@@ -105,7 +107,7 @@ class RecoveryCalls:
 
     def incomplete_workflows(self, *, stale_seconds: float | None = None) -> list[Incomplete]:
         """Find the workflows that crashed: quiet for too long, or owned by somebody who is gone."""
-        return incomplete_workflows(self._engine.kit, stale_seconds=stale_seconds)
+        return self._engine.incomplete(stale_seconds=stale_seconds)
 
     def mark_completed(self, checkpoint_id: CheckpointName) -> Standing:
         """Record that the work a checkpoint stands for is done."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import PurePath
 
@@ -13,13 +12,14 @@ from holdfast.domain.checkpoint import CheckpointMeta
 from holdfast.domain.errors import CheckpointNotFoundError, InvalidIdError
 from holdfast.domain.ids import CheckpointID, CheckpointRef, check_workflow_id, folder_name, parse_ref
 from holdfast.domain.record import Entry, Head
+from holdfast.domain.value import value
 from holdfast.ports import Store
 
 _WHOLE_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LIST_HINT = "See `holdfast list` for what is there."
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Found:
     """A checkpoint that exists."""
 

@@ -33,6 +33,7 @@ from holdfast.domain.errors import (
 from holdfast.domain.lift import lower
 from holdfast.domain.plain import LoadBlob
 from holdfast.domain.record import KeyframeEntry
+from holdfast.domain.value import value
 from holdfast.ports import Formats, Store
 
 _HINT = "Restore an older checkpoint, and run `holdfast doctor`."
@@ -41,7 +42,7 @@ _HINT = "Restore an older checkpoint, and run `holdfast doctor`."
 _KEYFRAME_OF = re.compile(rb'"checkpoint_id":\{[^{}]*"checksum":"(sha256:[0-9a-f]{64})"')
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Restored:
     """A state as a plain tree; large values may still be references to blobs."""
 

@@ -39,12 +39,16 @@ class Plan:
     removal: Removal
     freed_bytes: int
 
+    def done(self, freed_bytes: int) -> PruneResult:
+        """Answer what came of it, where it was carried out."""
+        return PruneResult(self.removal.sequences, freed_bytes)
+
 
 def plan_prune(kit: Kit, workflow_id: str, policy: RetentionPolicy) -> Plan:
     """Decide what to remove from a workflow without touching anything."""
     entries, keyframes = list(kit.store.entries(workflow_id)), kit.store.keyframes(workflow_id)
-    spared = _spared(kit, workflow_id, entries)
-    return _plan(entries, keyframes, _select(kit, entries, keyframes, policy, spared).keep)
+    selection, _ = _select(kit, workflow_id, entries, keyframes, policy)
+    return _plan(entries, keyframes, selection.keep)
 
 
 def plan_delete(kit: Kit, workflow_id: str, sequence: int) -> Plan:
@@ -83,8 +87,7 @@ def _everything(entries: list[Entry], keyframes: list[KeyframeEntry], sequences:
 def secure(kit: Kit, workflow_id: str, policy: RetentionPolicy) -> None:
     """Write a keyframe of the newest checkpoint if everything that stays would hang on one."""
     entries, keyframes = list(kit.store.entries(workflow_id)), kit.store.keyframes(workflow_id)
-    spared = _spared(kit, workflow_id, entries)
-    selection = _select(kit, entries, keyframes, policy, spared)
+    selection, spared = _select(kit, workflow_id, entries, keyframes, policy)
     if not selection.remove or not selection.keep:
         return
     first, newest = selection.keep[0], max(spared, default=selection.keep[-1])
@@ -127,14 +130,19 @@ def _is_usable(kit: Kit, workflow_id: str, sequence: int) -> bool:
 
 def _select(
     kit: Kit,
+    workflow_id: str,
     entries: list[Entry],
     keyframes: list[KeyframeEntry],
     policy: RetentionPolicy,
-    spared: set[int],
-) -> Selection:
+) -> tuple[Selection, set[int]]:
+    """Decide what stays, and name what of it is spared."""
     chosen = select(entries, [keyframe.sequence for keyframe in keyframes], policy, kit.clock.now())
+    if not chosen.remove:
+        # Where everything stays nothing is spared. Finding out would restore a state after each keyframe.
+        return chosen, set()
+    spared = _spared(kit, workflow_id, entries)
     keep = tuple(sorted({*chosen.keep, *spared}))
-    return Selection(keep, tuple(sequence for sequence in chosen.remove if sequence not in spared))
+    return Selection(keep, tuple(sequence for sequence in chosen.remove if sequence not in spared)), spared
 
 
 def _plan(entries: list[Entry], keyframes: list[KeyframeEntry], keep: set[int] | tuple[int, ...]) -> Plan:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from holdfast.domain.errors import InvalidStateError, RedactedStateWarning
 from holdfast.domain.placeholders import is_placeholder, may_hold, redacted_paths, replace, spans
 from holdfast.domain.plain import LoadBlob
 from holdfast.domain.tree import TAG
+from holdfast.domain.value import value
 from holdfast.ports import Packer
 
 #: Given the place of a placeholder as a JSON pointer and the placeholder, answers the secret, or None.
@@ -19,7 +19,7 @@ Resolver = Callable[[str, str], Any]
 _SHOWN = 10
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Revealed:
     """What became of the placeholders of a tree: pointers of those that stay, and how many were filled."""
 

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from holdfast.application.access import Tokens
-from holdfast.application.audit.audit_log import AuditLog
-from holdfast.application.engine import Engine
-from holdfast.application.faults.health import OnModeChange, OnWritten
-from holdfast.application.holding import Holds
-from holdfast.application.key_care import Keys
-from holdfast.application.privacy.erasing import Eraser
-from holdfast.application.privacy.subject_export import SubjectExporter
-from holdfast.application.progress_files import ProgressFiles
-from holdfast.application.recording import Recording
-from holdfast.application.recovery.partial_failure import PartialFailures
-from holdfast.application.recovery.quarantining import Quarantine
-from holdfast.application.requests import Requests
-from holdfast.application.sessions.working_sessions import WorkingSessions
-from holdfast.application.subjects import Subjects
-from holdfast.application.travel.replaying import Replaying
-from holdfast.application.upgrading import Upgrading
+from typing import TYPE_CHECKING
+
+from holdfast.application.fork_gate import GATE
+
+if TYPE_CHECKING:
+    from holdfast.application.access import Tokens
+    from holdfast.application.audit.audit_log import AuditLog
+    from holdfast.application.engine import Engine
+    from holdfast.application.faults.health import OnModeChange, OnWritten
+    from holdfast.application.holding import Holds
+    from holdfast.application.key_care import Keys
+    from holdfast.application.privacy.erasing import Eraser
+    from holdfast.application.privacy.subject_export import SubjectExporter
+    from holdfast.application.progress_files import ProgressFiles
+    from holdfast.application.recording import Recording
+    from holdfast.application.recovery.partial_failure import PartialFailures
+    from holdfast.application.recovery.quarantining import Quarantine
+    from holdfast.application.requests import Requests
+    from holdfast.application.sessions.working_sessions import WorkingSessions
+    from holdfast.application.subjects import Subjects
+    from holdfast.application.travel.replaying import Replaying
+    from holdfast.application.upgrading import Upgrading
 
 
 class Rooms:
@@ -29,7 +34,7 @@ class Rooms:
     @property
     def keys(self) -> Keys:
         """The keys of an encrypted store: listing, checking and rotating them."""
-        return Keys(self._engine.kit)
+        return self._engine.keys
 
     def on_mode_change(self, listener: OnModeChange) -> None:
         """Let a function be told of each step of the ladder of degradation, down or up."""
@@ -67,6 +72,9 @@ class Rooms:
     @property
     def recording(self) -> Recording:
         """Recording several facts in one commit, for whoever runs workflows."""
+        # Not a late room of the engine, which it stands on.
+        with GATE:
+            from holdfast.application.recording import Recording
         return Recording(self._engine)
 
     @property
@@ -77,17 +85,17 @@ class Rooms:
     @property
     def requests(self) -> Requests:
         """What is asked of workflows by those who do not run them."""
-        return Requests(self._engine.kit, self._engine.trail)
+        return self._engine.requests
 
     @property
     def tokens(self) -> Tokens:
         """Who may ask the server of this store for what."""
-        return Tokens(self._engine.kit, self._engine.trail)
+        return self._engine.tokens
 
     @property
     def replaying(self) -> Replaying:
         """Running the reducers again, and comparing with what was stored."""
-        return Replaying(self._engine.kit, self._engine.travel, self._engine.trail)
+        return self._engine.replaying
 
     @property
     def upgrades(self) -> Upgrading:

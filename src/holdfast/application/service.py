@@ -6,16 +6,14 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from holdfast.application.commands import AppendEvent, CheckpointName, CheckpointOptions, State
+from holdfast.application.commands import AppendEvent, CheckpointName, CheckpointOptions, State, check_options
 from holdfast.application.commit_queue import OnDone, Ticket
 from holdfast.application.engine import Engine
 from holdfast.application.kit import Kit
 from holdfast.application.recovery_calls import RecoveryCalls
-from holdfast.application.retain import PruneResult
 from holdfast.application.rooms import Rooms
-from holdfast.application.validate import ValidationResult
 from holdfast.domain.checkpoint import Checkpoint, CheckpointMeta
 from holdfast.domain.delta import Operation
 from holdfast.domain.event import Event
@@ -24,6 +22,10 @@ from holdfast.domain.record import Lease
 from holdfast.domain.reducers import AGENT_STATE_EVENT, DECISION_EVENT, check_confidence
 from holdfast.domain.retention import RetentionPolicy
 from holdfast.domain.state import WorkflowState
+
+if TYPE_CHECKING:
+    from holdfast.application.retain import PruneResult
+    from holdfast.application.validate import ValidationResult
 
 
 class CheckpointService(RecoveryCalls, Rooms):
@@ -81,6 +83,7 @@ class CheckpointService(RecoveryCalls, Rooms):
             UnsupportedTypeError: the state holds a value of a type nobody registered.
             StateTooLargeError: the state exceeds the limit; nothing was written.
         """
+        check_options(options)
         command = self._engine.checkpoint_command(workflow_id, state, options)
         if wait:
             checkpoint_id: CheckpointID = self._engine.wait(self._engine.writer.create(command))
@@ -96,7 +99,7 @@ class CheckpointService(RecoveryCalls, Rooms):
             CheckpointNotFoundError: there is no such checkpoint.
             CheckpointCorruptError: stored bytes are not what was committed.
         """
-        return self._engine.travel.state_at(checkpoint_id)
+        return self._engine.state_at(checkpoint_id)
 
     def load_latest(self, workflow_id: str) -> WorkflowState | None:
         """Give back the newest state of a workflow, or None if it has no checkpoint."""

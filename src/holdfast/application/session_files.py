@@ -15,6 +15,7 @@ from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import (
     CheckpointCorruptError,
+    CheckpointError,
     CheckpointNotFoundError,
     ChecksumMismatchError,
     StoreDamageWarning,
@@ -34,7 +35,9 @@ from holdfast.domain.trail import decode_entry
 #: The fact that names the sum of a session's record.
 RECORD_FACT = "record"
 _SALT_BYTES = 16
-_RECORD = f'"{RECORD_FACT}":"sha256:'.encode()
+_RECORD = f'"{RECORD_FACT}":"'.encode()
+#: Stands for the sum of a record that was taken away.
+_NO_RECORD = "none"
 #: Entries that tell of work on a workflow; others tell of looking at it.
 _WORK = frozenset(
     {
@@ -156,7 +159,25 @@ class SessionFiles:
         for line in self._kit.store.trail(session.id):
             if _RECORD in line:
                 told = str(decode_entry(line, None).facts.get(RECORD_FACT, told))
-        return told in ("", session.checksum)
+        return told in ("", session.checksum or _NO_RECORD)
+
+    def unconfirmed(self) -> Iterator[CheckpointError]:
+        """Tell of all sessions whose record is not the one that their trail tells of, and why not."""
+        known = set()
+        for session_id in self._kit.store.sessions():
+            known.add(file_of(session_id))
+            try:
+                self.confirmed(session_id)
+            except CheckpointError as problem:
+                yield problem
+        for name, data in self._stored():
+            # One whose session has no trail is compared with its own sum.
+            try:
+                if name not in known:
+                    decode_session(self._opened(name, data))
+            except CheckpointError as problem:
+                problem.place = problem.place or name
+                yield problem
 
     def with_workflows(self, session: Session) -> Session:
         """Add the workflows that were worked on in a session by its trail."""
@@ -210,6 +231,7 @@ class SessionFiles:
                 # Nobody can put it right, and it must keep nobody from being erased.
                 if any(plainjson.dumps(workflow_id) in data for workflow_id in workflow_ids):
                     bare.files[name], bare.expected[name] = None, data
+                    bare.told.extend(self._told_gone(self._trail, name))
                 continue
             is_named = not set(workflow_ids).isdisjoint(session.context.workflow_ids)
             if is_named and (session.context.summary or session.context.payload):
@@ -218,6 +240,13 @@ class SessionFiles:
                 bare.expected[name] = data
                 bare.told.extend(self._told(self._trail, AuditType.DATA_ERASED, written, {}))
         return bare
+
+    def _told_gone(self, trail: Trail, name: str) -> Iterator[AuditEntry]:
+        """Make the entry that tells of a record which was taken away; nobody shall miss it."""
+        for session_id in self._kit.store.sessions():
+            if file_of(session_id) == name:
+                facts = {RECORD_FACT: _NO_RECORD}
+                yield from trail.told(AuditType.DATA_ERASED, session_id=session_id, facts=facts)
 
     def _told(
         self, trail: Trail, type: AuditType, session: Session, facts: Mapping[str, int | str]

@@ -9,11 +9,11 @@ from holdfast.application.commands import CreateCheckpoint
 from holdfast.application.trailing import Trail
 from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.audit_type import AuditType
+from holdfast.domain.entry_rules import FACT_CHARS_MAX
 from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.record import Removal
 from holdfast.domain.reducers import DECISION_EVENT
-from holdfast.domain.trail import FACT_CHARS_MAX
 
 #: Types of events that have a meaning in the trail, most under the same name.
 _TOLD_TYPES = {**{kind.value: kind for kind in AuditType}, DECISION_EVENT: AuditType.AGENT_DECISION}
@@ -35,8 +35,10 @@ class Teller:
     def __init__(self, trail: Trail) -> None:
         self._trail = trail
 
-    def checkpoint(self, command: CreateCheckpoint, made: CheckpointID) -> tuple[AuditEntry, ...]:
-        """Tell of a new checkpoint, and where it comes from."""
+    def checkpoint(
+        self, command: CreateCheckpoint, made: CheckpointID, *, is_new: bool = False
+    ) -> tuple[AuditEntry, ...]:
+        """Tell of a checkpoint and where it comes from; of one that is new, at the moment it was made."""
         facts: dict[str, int | str] = {"cp_seq": made.sequence, "checksum": made.checksum}
         kind = AuditType.CHECKPOINT_CREATED
         if command.forked_from is not None:
@@ -52,6 +54,7 @@ class Teller:
             workflow_id=command.workflow_id,
             agent=command.agent_id,
             facts=facts,
+            moment=made.timestamp if is_new else None,
         )
 
     def event(self, event: Event, digest: str) -> tuple[AuditEntry, ...]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from datetime import datetime
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ from holdfast.application.kit import Kit
 from holdfast.application.redaction.redacting import StoreRedactor
 from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.audit_type import AuditType, Outcome
+from holdfast.domain.entry_rules import FACT_CHARS_MAX
 from holdfast.domain.errors import (
     CheckpointError,
     InvalidIdError,
@@ -32,7 +34,6 @@ from holdfast.domain.errors import (
 from holdfast.domain.ids import check_id
 from holdfast.domain.payload import SALT_BYTES, encode_payload
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head
-from holdfast.domain.trail import FACT_CHARS_MAX
 
 NOTED_SECONDS = 1.0
 _NOTED_MAX = 256
@@ -114,6 +115,7 @@ class Trail:
         correlation_id: str | None = None,
         facts: Facts | None = None,
         payload: Mapping[str, Any] | None = None,
+        moment: datetime | None = None,
     ) -> tuple[AuditEntry, ...]:
         """Make the entry that tells of something; nothing where the trail is switched off.
 
@@ -123,6 +125,7 @@ class Trail:
             correlation_id: what ties it to others, where no `correlate` says so.
             facts: references that may stay for ever. No person's data.
             payload: everything else, as a plain tree; it can be erased.
+            moment: when it happened; now by default.
 
         Secrets are hidden wherever they stand.
 
@@ -135,7 +138,7 @@ class Trail:
         if redactor is not None and not self._is_harmless:
             redactor.check_names(session_id=self.session_id)
         entry = AuditEntry(
-            self._kit.clock.now(),
+            moment or self._kit.clock.now(),
             _clean(type, redactor),
             _clean(session_id, redactor) if session_id else self.session_id,
             _clean(workflow_id, redactor),

@@ -189,4 +189,4 @@ def _upgrade(kit: Kit, found: Found, one: Callable[[Found], CheckpointID | None]
 def _migrated(kit: Kit, reader: Reader, found: Found) -> dict[str, Any]:
     """Answer the state of a checkpoint as a plain tree of the program's version."""
     restored = reader.restored(found)
-    return migrated(kit, reader.whole(restored), restored.schema, str(found))
+    return migrated(kit, reader.whole(found, restored), restored.schema, str(found))

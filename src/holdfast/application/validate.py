@@ -8,15 +8,23 @@ from dataclasses import dataclass
 from holdfast.application.commands import CheckpointName
 from holdfast.application.kit import Kit
 from holdfast.application.loading import record_fields
-from holdfast.application.quarantine_files import is_quarantined
+from holdfast.application.observing import CHECKPOINT, VERIFY, found_invalid, spanned
+from holdfast.application.quarantine_marks import is_quarantined
 from holdfast.application.reading import Reader
 from holdfast.application.resolve import Found, resolve
 from holdfast.application.restore import read_chain
 from holdfast.application.snapshot import from_plain
+from holdfast.domain.audit_type import AuditType, Outcome
 from holdfast.domain.checkpoint import SCHEMA_VERSION
-from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError, ChecksumMismatchError
+from holdfast.domain.errors import (
+    CheckpointError,
+    CheckpointNotFoundError,
+    ChecksumMismatchError,
+    KeyUnavailableError,
+)
 from holdfast.domain.ids import GENESIS, CheckpointID
 from holdfast.domain.placeholders import is_redacted
+from holdfast.domain.telemetry import FoundBy
 from holdfast.ports import Store
 
 
@@ -64,12 +72,21 @@ def list_one(store: Store, found: Found) -> Listed:
 
 
 def validate(kit: Kit, reader: Reader, name: CheckpointName) -> ValidationResult:
-    """Check a checkpoint's record, its place in the chain, its state and its blobs."""
-    return validate_listed(kit, reader, list_one(kit.store, resolve(kit.store, name)))
+    """Check a checkpoint's record, its place in the chain, its state and its blobs; note how that went."""
+    with spanned(kit, VERIFY, {CHECKPOINT: str(name)}):
+        result = validate_listed(kit, reader, list_one(kit.store, resolve(kit.store, name)))
+    found_invalid(kit, FoundBy.VALIDATION, is_so=not result.valid)
+    outcome = Outcome.FAILURE if result.problems else Outcome.SUCCESS
+    reader.tell(AuditType.CHECKPOINT_VALIDATED, resolve(kit.store, name), outcome=outcome)
+    return result
 
 
 def validate_listed(kit: Kit, reader: Reader, listed: Listed) -> ValidationResult:
-    """Check a checkpoint that was looked up already: of many, the listing is then read once."""
+    """Check a checkpoint that was looked up already: of many, the listing is then read once.
+
+    Raises:
+        KeyUnavailableError: a key is configured, and it does not open the state.
+    """
     found, problems = listed.found, list[str]()
     notes: tuple[str, ...] = ()
     if kit.vault is not None and kit.vault.is_shut(found.workflow_id):
@@ -80,11 +97,14 @@ def validate_listed(kit: Kit, reader: Reader, listed: Listed) -> ValidationResul
         notes = restored.notes
         if is_quarantined(kit.store, found.workflow_id, found.entry.sequence):
             notes = (*notes, "in quarantine, though it verifies: see `holdfast quarantine release`")
-        tree = reader.whole(restored)
+        tree = reader.whole(found, restored)
         size_bytes = from_plain(tree, kit.packer).size
         # The size is that of the state as it was given, before secrets were taken out of it.
         if size_bytes != found.entry.state_bytes and not is_redacted(tree):
             problems.append(f"the state has {size_bytes} bytes, {found.entry.state_bytes} were committed")
+    except KeyUnavailableError:
+        # It may well be whole: whoever looks lacks the key to tell.
+        raise
     except CheckpointError as problem:
         problems.append(told(problem, str(found)))
     return ValidationResult(found.id, tuple(problems), notes)

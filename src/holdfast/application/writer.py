@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.application.base import Base, Bases, Slot
 from holdfast.application.commands import AppendEvent, CreateCheckpoint
@@ -20,7 +20,6 @@ from holdfast.application.housekeeping import Housekeeper, KeyframeJob
 from holdfast.application.intent import EventIntent, StateIntent, make
 from holdfast.application.kit import Kit
 from holdfast.application.loading import load_base
-from holdfast.application.retain import Plan, PruneResult
 from holdfast.application.secrecy.sealing import sealer_for
 from holdfast.application.snapshot import Snapshot, promise_broken, take
 from holdfast.application.telling import Teller
@@ -39,6 +38,9 @@ from holdfast.domain.event import Event
 from holdfast.domain.ids import check_id, check_workflow_id
 from holdfast.domain.plain import Plain
 from holdfast.domain.record import Commit, Head, Lease, Transition
+
+if TYPE_CHECKING:
+    from holdfast.application.retain import Plan, PruneResult
 
 PRUNED_EVENT = "CHECKPOINTS_PRUNED"
 
@@ -88,13 +90,14 @@ class Writer:
             if draft.due and command.append_only and self._is_broken(command, fields, snapshot):
                 snapshot = take(fields, self._kit.packer, base.snapshot)
                 draft = derive(self._kit, subject, base, snapshot, snapshot.size) or draft
-            audit = self._teller.checkpoint(command, draft.id)
+            audit = self._teller.checkpoint(command, draft.id, is_new=True)
             commit = draft.commit.told(audit, self._token(slot))
             ticket = Ticket(commit, base.lineage, draft.id, on_done)
             ticket.intent = StateIntent(subject, snapshot, draft.base.size_bytes)
             self._submit(slot, ticket, draft.base)
             if draft.due:
-                self._housekeeper.owe(KeyframeJob(draft.due, snapshot, ticket))
+                bare = draft.base.is_bare
+                self._housekeeper.owe(KeyframeJob(draft.due, snapshot, ticket, is_as_stored=bare))
         return ticket
 
     def append(
@@ -133,9 +136,10 @@ class Writer:
         """
         with self.bases.slot(workflow_id) as slot:
             self._settle(slot)
-            removal = plan().removal
+            planned = plan()
+            removal = planned.removal
             if not removal.sequences and not removal.groups and not removal.erases:
-                return PruneResult((), 0)
+                return planned.done(0)
             if removal.sequences or removal.erases:
                 # The tombstones' own record: a listing that was lost is made anew from it.
                 event = AppendEvent(workflow_id, PRUNED_EVENT, {"sequences": list(removal.sequences)})
@@ -145,7 +149,7 @@ class Writer:
             freed_bytes = self._kit.store.remove(workflow_id, removal)
             if slot.base is not None and slot.base.head.sequence in removal.sequences:
                 slot.base = None
-        return PruneResult(removal.sequences, freed_bytes)
+        return planned.done(freed_bytes)
 
     def forget(self, workflow_id: str) -> None:
         """Drop what is remembered of a workflow: the next commit builds on what the store holds."""

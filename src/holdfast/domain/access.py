@@ -33,6 +33,8 @@ class Scope(StrEnum):
 
     READ = "read"
     STATE_READ = "state:read"
+    #: Also what is masked in states; every use is told with its reason.
+    STATE_REVEAL = "state:reveal"
     WRITE = "write"
     RECOVER = "recover"
     PRUNE = "prune"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from holdfast.domain.audit_type import Outcome
@@ -23,7 +23,7 @@ class TrailHead:
     closed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class AuditEntry:
     """One entry. The fields from `seq` on are filled in when it is encoded, whatever they were.
 

@@ -75,6 +75,11 @@ class CheckpointError(Exception):
         return f"{where.rstrip('.')}. {self.hint}" if self.hint else where
 
 
+def recovery_hint(workflow_id: str = "WORKFLOW") -> str:
+    """Say where to look after damage; where a workflow is known, what is said can be typed as it stands."""
+    return f"Run `holdfast recover {workflow_id} --plan` to see what can be brought back."
+
+
 class CheckpointWriteError(CheckpointError):
     """Something could not be made durable, or it is unknown whether it was."""
 

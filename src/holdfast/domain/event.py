@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from holdfast.domain import plainjson
-from holdfast.domain.errors import CheckpointCorruptError, ChecksumMismatchError
+from holdfast.domain.errors import CheckpointCorruptError, ChecksumMismatchError, recovery_hint
 from holdfast.domain.ladder import Mode
 from holdfast.domain.record import EventRecord
 from holdfast.domain.time import parse_timestamp, timestamp_text
@@ -74,10 +74,10 @@ def chain_hash(previous_hash: str, unhashed: bytes) -> str:
 def encode_event(event: Event, previous_hash: str) -> EventRecord:
     """Write an event as its line, newline included, chained to the hash of the event before."""
     written = timestamp_text(event.timestamp)
-    unhashed = plainjson.dumps(_line_fields(event, written)) + b"\n"
+    unhashed = _line(event, written)
     digest = chain_hash(previous_hash, unhashed)
     line = unhashed[:-_END_CHARS] + digest.encode() + unhashed[-_END_CHARS:]
-    return EventRecord(seq=event.seq, timestamp=written, hash=digest, data=line)
+    return EventRecord(event.seq, written, digest, line)
 
 
 def decode_event(line: bytes, previous_hash: str | None) -> Event:
@@ -98,30 +98,37 @@ def decode_event(line: bytes, previous_hash: str | None) -> Event:
     return _event(_parsed(whole), whole)
 
 
-def _line_fields(event: Event, written: str) -> dict[str, Any]:
-    """Order the fields as format version 1 does, with an empty hash last."""
-    fields: dict[str, Any] = {
-        "seq": event.seq,
-        "ts": written,
-        "type": event.type,
-        "wf": event.workflow_id,
-    }
+def _line(event: Event, written: str) -> bytes:
+    """Write the fields in the order of format version 1, with an empty hash last.
+
+    Raises:
+        UnstorableValueError: a name has lone surrogates.
+    """
+    quoted = plainjson.quoted
+    start = (
+        f'{{"seq":{event.seq},"ts":"{written}","type":{quoted(event.type)},"wf":{quoted(event.workflow_id)}'
+    )
     if event.agent is not None:
-        fields["agent"] = event.agent
+        start += f',"agent":{quoted(event.agent)}'
     if event.step_id is not None:
-        fields["step_id"] = event.step_id
+        start += f',"step_id":{quoted(event.step_id)}'
     if event.parent_id is not None:
-        fields["parent_id"] = event.parent_id
+        start += f',"parent_id":{quoted(event.parent_id)}'
     if event.cp_seq is not None:
-        fields["cp_seq"] = event.cp_seq
+        start += f',"cp_seq":{event.cp_seq}'
+    return plainjson.encoded(start) + _told(event) + b',"hash":""}\n'
+
+
+def _told(event: Event) -> bytes:
+    """Write what an event holds beside its names: plain trees."""
+    told = b""
     if event.cost is not None:
-        fields["cost"] = dict(event.cost)
+        told += b',"cost":' + plainjson.dumps(dict(event.cost))
     if event.data or event.sealed is None:
-        fields["data"] = dict(event.data)
+        told += b',"data":' + (plainjson.dumps(dict(event.data)) if event.data else b"{}")
     if event.sealed is not None:
-        fields["sealed"] = dict(event.sealed)
-    fields["hash"] = ""
-    return fields
+        told += b',"sealed":' + plainjson.dumps(dict(event.sealed))
+    return told
 
 
 def _verify(line: bytes, previous_hash: str) -> None:
@@ -131,7 +138,7 @@ def _verify(line: bytes, previous_hash: str) -> None:
         raise ChecksumMismatchError(
             "an event is not the one that was committed",
             place=_place(line),
-            hint="Run `holdfast recover WORKFLOW --plan` to see what can be brought back.",
+            hint=recovery_hint(),
         )
 
 
@@ -187,7 +194,7 @@ def _no_event(line: bytes, why: str) -> CheckpointCorruptError:
     return CheckpointCorruptError(
         f"a line is no event, {why}",
         place=_place(line),
-        hint="Run `holdfast recover WORKFLOW --plan` to see what can be brought back.",
+        hint=recovery_hint(),
     )
 
 

@@ -43,7 +43,7 @@ _HEX = re.compile(r"[0-9a-f]{4,32}")
 _UUID_PARTS = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
 
 
-_SHOWN_CHARS = 16
+_SHOWN_CHARS = 15
 _TIME_SHOWN_CHARS = 40
 
 
@@ -142,6 +142,7 @@ def parse_ref(text: str) -> CheckpointRef:
     Raises:
         InvalidIdError: if the workflow id, the stage name or the time in it is none.
     """
+    _check_text(text)
     in_file = _CHECKPOINT_FILE.fullmatch(text)
     if in_file:
         return CheckpointRef(path=text, sequence=int(in_file["sequence"]))
@@ -153,6 +154,12 @@ def parse_ref(text: str) -> CheckpointRef:
             return ref
         at = text.rfind("@", 0, at)
     return CheckpointRef(check_workflow_id(text), uuid=_uuid_prefix(text), bare=True)
+
+
+def _check_text(name: object) -> None:
+    if not isinstance(name, str):
+        kind = type(name).__name__
+        raise InvalidIdError(f"a checkpoint is named by an id or a text, not by {kind}", place=_shown(name))
 
 
 def _selected(workflow_id: str, selector: str) -> CheckpointRef | None:
@@ -181,7 +188,7 @@ def _moment(text: str) -> datetime:
         pass
     raise InvalidIdError(
         "this is no time, or one without its time zone",
-        place=ascii(text)[:_TIME_SHOWN_CHARS],
+        place=_shown(text, _TIME_SHOWN_CHARS),
         hint="Write it like 2026-01-11T14:30:00Z, or 2026-01-11T15:30:00+01:00.",
     )
 
@@ -206,11 +213,17 @@ def check_id(kind: str, text: str) -> str:
     if problem:
         raise InvalidIdError(
             f"the {kind} id {problem}",
-            # Enough to know it by: what was given by mistake may be a secret.
-            place=ascii(text)[:_SHOWN_CHARS],
+            place=_shown(text),
             hint=f"Use 1 to {MAX_ID_CHARS} printable characters.",
         )
     return text
+
+
+def _shown(text: object, chars: int = _SHOWN_CHARS) -> str:
+    """Quote enough of what is no id to know it by; given by mistake, it may be a secret."""
+    if not isinstance(text, str):
+        return ascii(text)[:chars]
+    return ascii(text[:chars]) + ("..." if len(text) > chars else "")
 
 
 def _id_problem(text: object) -> str:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from holdfast.domain import plainjson
+from holdfast.domain.base64_text import from_base64, to_base64
 from holdfast.domain.errors import CheckpointCorruptError, UnsupportedVersionError
-from holdfast.domain.note import from_base64, to_base64
+from holdfast.domain.value import value
 
 KEYRING = "keys/keyring.json"
 DATA_KEYS = "keys/dek/"
@@ -61,7 +61,7 @@ def tombstone_name(key_id: str) -> str:
     return TOMBSTONES + key_id
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Wrapping:
     """A key-encryption key as a keyring knows it: where it was found, and the index key wrapped by it."""
 
@@ -69,7 +69,7 @@ class Wrapping:
     index: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class KeyringFile:
     """What `keys/keyring.json` holds. While keys are rotated there are two wrappings."""
 
@@ -77,7 +77,14 @@ class KeyringFile:
     algorithm: str
     #: Check value of the key that new data keys must be wrapped with.
     current: str
+    #: In the order in which they were announced: those before the current one are on their way out.
     wrappings: Mapping[str, Wrapping]
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """Name the keys that wrap a new data key: the current one, and the one that will take its place."""
+        known = tuple(self.wrappings)
+        return known[known.index(self.current) :]
 
     def encode(self) -> bytes:
         """Write the file."""
@@ -111,7 +118,7 @@ class KeyringFile:
         return ring
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class WrappedKey:
     """What the file of a data key holds: the key and its scope, once for each key that wraps it."""
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
 from enum import Enum, Flag
 from functools import partial
 from typing import Any
 
 from holdfast.domain.errors import CheckpointSchemaError
+from holdfast.domain.value import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Kind:
     """How one class is stored: `take` gives the members of its tag, `put` gets them back, revived."""
 

@@ -6,8 +6,10 @@ that is full again a moment later must not make everybody run up and down.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
+
+from holdfast.domain.value import value
 
 
 class Mode(StrEnum):
@@ -30,7 +32,7 @@ class Mode(StrEnum):
 _ORDER = tuple(Mode)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Climb:
     """How trust is regained.
 
@@ -45,7 +47,7 @@ class Climb:
     pause_max_seconds: float = 30.0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Ladder:
     """Where Holdfast stands; a step is a new value."""
 

@@ -23,7 +23,7 @@ from holdfast.domain.errors import CheckpointCorruptError, CheckpointError, Chec
 from holdfast.domain.merkle import HASH_BYTES, leaf_hash
 from holdfast.domain.note import VerifierKey, Verify, parse_note, verify_signatures
 from holdfast.domain.tiles import WIDTH, Tile, TileReader, TreeEdge
-from holdfast.domain.trail_check import ChainWalk, Fault, Faults, Kind, PayloadReader
+from holdfast.domain.trail_check import ChainWalk, Fault, Faults, Hearer, Kind, PayloadReader
 from holdfast.domain.treehead import TreeHead, parse_head
 
 
@@ -64,6 +64,7 @@ class LogSource:
         tree_size, tree_root: how many entries the stored tiles say they were made for, and what they come to;
             no root where that is not said.
         trail_heads: where the sessions' own trails stood, before anything else was read.
+        hear: hears each entry, for whoever compares the log with what lies beside it.
         faults: what whoever reads it found by itself; asked for when everything else was read.
     """
 
@@ -75,6 +76,7 @@ class LogSource:
     tree_size: int = 0
     tree_root: bytes = b""
     trail_heads: Iterable[TrailHead] = ()
+    hear: Hearer | None = None
     faults: Iterable[Fault] = ()
 
 
@@ -86,6 +88,7 @@ class Trust:
         verify: checks an Ed25519 signature.
         log_keys: every key the log ever signed with.
         pins: heads that were seen earlier and kept where the log's keeper cannot reach.
+        remembered: the last head that the key kept here signed; whoever keeps the log may have changed it.
         witness_keys: keys of witnesses.
         quorum: how many of these must have signed a head.
     """
@@ -95,6 +98,7 @@ class Trust:
     pins: tuple[TreeHead, ...] = ()
     witness_keys: tuple[VerifierKey, ...] = ()
     quorum: int = 1
+    remembered: TreeHead | None = None
 
     @property
     def origins(self) -> frozenset[str]:
@@ -121,6 +125,7 @@ class LogReport:
         payloads, erased: payloads that fit, and those that are gone.
         fault_count: how much is wrong.
         faults: the first of these, those nearest to the start first.
+        untold: workflows of the store that the log should tell of, and does not.
     """
 
     level: Level
@@ -142,16 +147,20 @@ class LogReport:
     erased: int
     fault_count: int
     faults: tuple[Fault, ...]
+    untold: tuple[str, ...] = ()
 
     @property
     def first_fault(self) -> Fault | None:
         return self.faults[0] if self.faults else None
 
     def verdict(self, required: Level = Level.CHAIN) -> Verdict:
-        """Judge: failed if anything is wrong, inconclusive if the level required was not reached."""
+        """Judge: failed if anything is wrong, inconclusive if the level required was not reached.
+
+        A log that leaves workflows out proves nothing about them: entries may be gone.
+        """
         if self.fault_count:
             return Verdict.FAILED
-        return Verdict.OK if self.level >= required else Verdict.INCONCLUSIVE
+        return Verdict.OK if self.level >= required and not self.untold else Verdict.INCONCLUSIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +184,7 @@ def verify_log(source: LogSource, trust: Trust) -> LogReport:
     faults = Faults()
     marks = [*_read_heads(source.heads, trust, faults), *_read_pins(trust, faults)]
     trail_heads = list(source.trail_heads)
-    chains = ChainWalk(faults, source.read_payload)
+    chains = ChainWalk(faults, source.read_payload, source.hear)
     tree = _TreeWalk(marks, source, faults)
     anchored = max((mark.head.size for mark in marks if mark.anchors), default=0)
     index, since = 0, ""
@@ -246,6 +255,9 @@ def read_mark(data: bytes, place: str, trust: Trust) -> Mark:
 
 
 def _read_pins(trust: Trust, faults: Faults) -> Iterable[Mark]:
+    if trust.remembered is not None:
+        place = f"last head that the key here signed, of size {trust.remembered.size}"
+        yield Mark(trust.remembered, place, Kind.MEMORY)
     for pin in trust.pins:
         place = f"pinned head of size {pin.size}"
         if pin.origin in trust.origins:
@@ -375,7 +387,7 @@ def _level(fitting: list[Mark], faults: Faults) -> Level:
     level = Level.CHAIN
     if any(mark.is_signed for mark in fitting):
         level = Level.SIGNED
-    if faults.has(Kind.PIN):
+    if faults.has(Kind.PIN, Kind.MEMORY):
         return level
     if any(mark.kind == Kind.PIN for mark in fitting):
         level = Level.PINNED

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from holdfast.domain.errors import (
@@ -14,6 +13,7 @@ from holdfast.domain.errors import (
     MigrationFailedError,
     UnsupportedVersionError,
 )
+from holdfast.domain.value import value
 
 #: Takes the fields of a state in one version, as a plain tree, and answers them in the next.
 #: The fields are the step's to change; what it does not answer is gone.
@@ -24,7 +24,7 @@ _Migrate = TypeVar("_Migrate", bound=Migrate)
 _VERSION = re.compile(r"(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Step:
     """How to come from one version to another."""
 

@@ -82,7 +82,8 @@ def contains(data: bytes, needle: bytes, rare: int) -> bool:
         if data.startswith(needle, max(at - rare, 0)):
             return True
         at = data.find(byte, at + 1)
-    return needle in data
+    # Not rare here: before a UUID stands its length, 36, which is `$`. Another byte may not be there at all.
+    return all(other in data for other in needle) and needle in data
 
 
 def write_tree(plain: Any, scalar: Scalar, list_head: Head, dict_head: Head) -> bytes:

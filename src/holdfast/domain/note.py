@@ -14,13 +14,12 @@ Reading is strict: there is one spelling for everything, and all else is an erro
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from holdfast.domain.base64_text import from_base64, to_base64
 from holdfast.domain.errors import (
     CheckpointCorruptError,
     ChecksumMismatchError,
@@ -231,26 +230,6 @@ def open_note(data: bytes, keys: Iterable[VerifierKey], verify: Verify) -> tuple
         names = ", ".join(sorted({signature.name for signature in note.signatures}))
         raise ChecksumMismatchError(f"no key that is known here signed the note, but {names}")
     return note, verified
-
-
-def to_base64(data: bytes) -> str:
-    """Write bytes in standard base64."""
-    return base64.b64encode(data).decode()
-
-
-def from_base64(text: str, what: str, place: str = "") -> bytes:
-    """Read base64 in its one canonical spelling; else two texts would stand for one signature.
-
-    Raises:
-        CheckpointCorruptError: if it is not that.
-    """
-    try:
-        data = base64.b64decode(text.encode("ascii"), validate=True)
-    except (binascii.Error, UnicodeEncodeError):
-        data = b""
-    if not data or to_base64(data) != text:
-        raise CheckpointCorruptError(f"{what} is not in base64", place=place)
-    return data
 
 
 def decode_text(data: bytes, what: str) -> str:

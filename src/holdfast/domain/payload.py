@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.domain import plainjson
+from holdfast.domain.base64_text import to_base64
 from holdfast.domain.errors import CheckpointCorruptError, ChecksumMismatchError, InvalidStateError
-from holdfast.domain.note import to_base64
 
 SALT_BYTES = 32
 

@@ -85,6 +85,11 @@ def may_hold(data: bytes) -> bool:
     return has_mark or (has_tag and any(mark in data for mark in _MARKS_IN_BASE64))
 
 
+def may_show(packed: bytes) -> bool:
+    """Tell quickly that MessagePack or CBOR hold no placeholder; True may be a false alarm."""
+    return contains(packed, _MARK_BYTES, rare=0) or contains(packed, TAG.encode(), rare=0)
+
+
 def is_redacted(tree: Any) -> bool:
     """Tell whether a plain tree may hold a placeholder, in values or keys."""
     todo = [tree]

@@ -11,13 +11,10 @@ from typing import Any
 
 from holdfast.domain import plainjson
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointError, ChecksumMismatchError
+from holdfast.domain.quarantine_marks import FOLDER, HASH_CHARS, workflow_prefix
 
-FOLDER = "quarantine/"
-#: One file per checkpoint that must not be used, named so that it is found without reading any report.
-REFUSED = f"{FOLDER}refused/"
 #: A store takes small files only.
 PIECE_BYTES = 256 * 1024
-_HASH_CHARS = 16
 #: Where a report calls a field differently.
 _KEYS = {"size_bytes": "bytes"}
 
@@ -107,20 +104,10 @@ class Quarantined:
         return found if self.parts else {"data": data}
 
 
-def workflow_prefix(workflow_id: str) -> str:
-    """Begin the names of everything set aside of a workflow; an id may be no name of a file."""
-    return hashlib.sha256(workflow_id.encode()).hexdigest()[:_HASH_CHARS] + "-"
-
-
-def mark_name(workflow_id: str, sequence: int) -> str:
-    """Name the file whose presence bars a checkpoint."""
-    return f"{REFUSED}{workflow_prefix(workflow_id)}{sequence:06d}"
-
-
 def evidence_name(workflow_id: str, sequence: int, kind: Kind, sha256: str) -> str:
     """Name what is set aside of a checkpoint by what it is."""
     word = "" if kind is Kind.CHECKPOINT else f"{kind}-"
-    return f"{workflow_prefix(workflow_id)}{sequence:06d}-{word}{sha256[:_HASH_CHARS]}"
+    return f"{workflow_prefix(workflow_id)}{sequence:06d}-{word}{sha256[:HASH_CHARS]}"
 
 
 def in_pieces(name: str, data: bytes) -> dict[str, bytes]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from holdfast.domain.checkpoint import Checkpoint
 from holdfast.domain.errors import InvalidStateError
-from holdfast.domain.ids import CheckpointID
-from holdfast.domain.replay import SkippedEvent
-from holdfast.domain.state import WorkflowState
+from holdfast.domain.value import value
+
+if TYPE_CHECKING:
+    from holdfast.domain.checkpoint import Checkpoint
+    from holdfast.domain.ids import CheckpointID
+    from holdfast.domain.replay import SkippedEvent
+    from holdfast.domain.state import WorkflowState
 
 
 class RecoveryMode(StrEnum):
@@ -51,7 +55,7 @@ class OnNoValid(StrEnum):
     FRESH = "fresh"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RecoverySettings:
     """How recovery behaves unless it is told otherwise.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from holdfast.domain import delta, user_patterns
@@ -16,11 +16,12 @@ from holdfast.domain.secret_pairs import PairedPaths, beside
 from holdfast.domain.secret_text import SecretText
 from holdfast.domain.secret_tree import BETWEEN, Path, SecretTree
 from holdfast.domain.tree import TAG
+from holdfast.domain.value import value
 
 #: Gives the plain tree of the state that the operations change, to be changed.
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Rules:
     """What a user adds to what is hidden anyway, and what is left alone.
 

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from holdfast.domain.errors import ConfigError
 from holdfast.domain.record import Entry, KeyframeEntry, Removal
 from holdfast.domain.time import parse_timestamp
+from holdfast.domain.value import value
 
 _DAY_SECONDS = 86_400
 _NUMBERS = (
@@ -68,8 +69,13 @@ class RetentionPolicy:
         seconds = max(self.retain_days * _DAY_SECONDS, self.keep_within_seconds)
         return timedelta(seconds=min(seconds, timedelta.max.days * _DAY_SECONDS))
 
+    def keeps_all(self, oldest: Entry, now: datetime) -> bool:
+        """Tell by its oldest checkpoint alone that everything of a workflow stays, as mostly it does."""
+        is_limited = self.max_per_phase is not None or self.max_bytes is not None
+        return not is_limited and not oldest.pruned and now - parse_timestamp(oldest.timestamp) < self.youth
 
-@dataclass(frozen=True, slots=True)
+
+@value
 class Selection:
     """The decision, as ascending sequences; tombstones are in neither part."""
 
@@ -132,11 +138,11 @@ def _sequence(entry: Entry) -> int:
 
 def _recent(living: Sequence[Entry], policy: RetentionPolicy, now: datetime) -> set[int]:
     """Collect the last few and the young ones."""
-    first_of_last = len(living) - policy.retain_count
+    first_of_last, youth = len(living) - policy.retain_count, policy.youth
     return {
         entry.sequence
         for place, entry in enumerate(living)
-        if place >= first_of_last or now - parse_timestamp(entry.timestamp) < policy.youth
+        if place >= first_of_last or now - parse_timestamp(entry.timestamp) < youth
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from holdfast.domain.errors import (
     AtomicRenameFailedError,
@@ -13,12 +13,13 @@ from holdfast.domain.errors import (
     UnsupportedVersionError,
 )
 from holdfast.domain.ladder import Climb
+from holdfast.domain.value import value
 
 #: How much of a pause jitter may take away.
 _JITTER_SHARE = 0.5
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RetryPolicy:
     """How often, and after which pauses, something that failed is tried again.
 
@@ -68,7 +69,7 @@ class RetryPolicy:
         return whole_ms * kept / 1000
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FaultSettings:
     """What to do when nothing can be made durable.
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from operator import attrgetter
+from itertools import compress
+from operator import attrgetter, ne
 from typing import Any
 
 from holdfast.domain.errors import CheckpointCorruptError, InvalidStateError
@@ -68,14 +69,23 @@ class WorkflowState:
             moment = getattr(self, name)
             if moment is not None:
                 stored[name] = _time_text(name, moment)
-        for name, value, (kind, default) in zip(_SPARSE, _sparse_values(self), _SPARSE.values(), strict=True):
-            # By exact type: an empty OrderedDict or a 1 for True is a value of its own.
-            if type(value) is not kind or value != default:
-                stored[name] = value
+        stored.update(self._unusual())
         if self.extra:
             _check_extra(self.extra)
             stored.update(self.extra)
         return stored
+
+    def _unusual(self) -> Iterator[tuple[str, Any]]:
+        """Give the sparse fields that do not hold their default; mostly in C, for every checkpoint asks."""
+        values = _sparse_values(self)
+        # By exact type: an empty OrderedDict or a 1 for True is a value of its own.
+        if tuple(map(type, values)) == _KINDS:
+            return compress(zip(_SPARSE, values, strict=True), map(ne, values, _DEFAULTS))
+        return (
+            (name, value)
+            for name, value, kind, default in zip(_SPARSE, values, _KINDS, _DEFAULTS, strict=True)
+            if type(value) is not kind or value != default
+        )
 
     @classmethod
     def from_fields(cls, stored: Mapping[str, Any]) -> WorkflowState:
@@ -159,11 +169,13 @@ _FIELDS = tuple(field.name for field in fields(WorkflowState))
 _ALWAYS = ("workflow_id", "session_id", "status", "current_step", "total_steps")
 _TIMES = ("started_at", "last_activity")
 _BLANK = WorkflowState()
-#: Every other stored field with its default and the type of that. The last of them is told at the very end of
-#: a workflow: among the first it would move all the others, and the change would be the whole state.
-_SPARSE = {
-    name: (type(getattr(_BLANK, name)), getattr(_BLANK, name))
+#: Every other stored field; its default and the type of that stand in the same place. The last is told only
+#: at the end of a workflow: among the first it would move all others, and each of them would change.
+_SPARSE = tuple(
+    name
     for name in (*(name for name in _FIELDS if name != "resumable"), "resumable")
     if name not in (*_ALWAYS, *_TIMES, "checkpoint_id", "extra")
-}
+)
 _sparse_values = attrgetter(*_SPARSE)
+_DEFAULTS = _sparse_values(_BLANK)
+_KINDS = tuple(map(type, _DEFAULTS))

@@ -6,9 +6,21 @@ from datetime import UTC, datetime
 
 from holdfast.domain.errors import CheckpointCorruptError, InvalidStateError
 
+#: The moment last written and its text: what one commit records is of one moment.
+_last: tuple[datetime, str] = (datetime.min, "")
+
 
 def timestamp_text(moment: datetime) -> str:
     """Write an aware datetime as `2026-01-11T14:30:00.000000Z`."""
+    global _last
+    known, text = _last
+    if moment is not known:
+        text = _written(moment)
+        _last = moment, text
+    return text
+
+
+def _written(moment: datetime) -> str:
     if type(moment) is datetime and moment.tzinfo is UTC:
         # The usual case, on the way of every commit: asking for microseconds takes longer than seeing them.
         return moment.isoformat()[:-6] + ("Z" if moment.microsecond else ".000000Z")

@@ -9,17 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from holdfast.domain.base64_text import from_base64, to_base64
 from holdfast.domain.errors import CheckpointCorruptError
 from holdfast.domain.merkle import HASH_BYTES, leaf_hash, verify_inclusion
-from holdfast.domain.note import (
-    Verified,
-    VerifierKey,
-    Verify,
-    decode_text,
-    from_base64,
-    parse_note,
-    to_base64,
-)
+from holdfast.domain.note import Verified, VerifierKey, Verify, decode_text, parse_note
 from holdfast.domain.treehead import TreeHead, open_head, parse_head, parse_number
 
 #: A tree of 2**63 leaves has no longer proof.

@@ -24,12 +24,24 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Any
 
 from holdfast.domain import plainjson
 from holdfast.domain.audit_entry import AuditEntry, AuditRecord, TrailHead
-from holdfast.domain.audit_type import AuditType, Outcome
+from holdfast.domain.audit_type import AuditType
+from holdfast.domain.entry_rules import (
+    FACTS_MAX,
+    NUMBER_MAX,
+    OUTCOMES,
+    OWN_FACTS,
+    facts_problem,
+    is_hash,
+    is_short,
+    is_type,
+    no_short_text,
+    start_problem,
+    time_problem,
+)
 from holdfast.domain.errors import (
     CheckpointCorruptError,
     CheckpointError,
@@ -43,25 +55,15 @@ from holdfast.domain.tiles import ENTRY_BYTES_MAX
 from holdfast.domain.time import timestamp_text
 from holdfast.domain.usual_line import read_usual
 
-FACTS_MAX = 16
-FACT_CHARS_MAX = 512
-NUMBER_MAX = 2**63 - 1
 #: An entry may have been made so long before the one that it follows.
 CLOCK_SLACK = timedelta(seconds=1)
 
-_HASH = re.compile(r"sha256:[0-9a-f]{64}")
-_TYPE = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
-_FACT_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _CLAIM = re.compile(rb'\{"id":"(?P<id>[ !#-\[\]-~]{1,255})","seq":(?P<seq>[0-9]{1,18}),')
 #: Nowhere inside a text: there a quote has a backslash before it.
 _SESSION = re.compile(rb'"session":("(?:[^"\\]|\\.)*")')
-#: The one spelling of a time; whether there is such a day, the calendar tells.
-_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}\.[0-9]{6}Z")
 _HASH_START = b',"hash":"'
 _PAYLOAD = "payload"
-#: Those that are written by themselves: the commitment, and two that say where a session ends.
-_OWN_FACTS = 3
-_OUTCOMES = frozenset(Outcome)
+_quoted = plainjson.quoted
 _HINT = "Run `holdfast audit verify` to see how far the trail can be trusted."
 
 
@@ -76,22 +78,24 @@ def encode_entry(entry: AuditEntry, head: TrailHead) -> AuditRecord:
     _check_facts(entry.facts)
     said = timestamp_text(entry.timestamp)
     written = max(said, head.timestamp)
-    seq = head.seq + 1
-    fields: dict[str, Any] = {"id": entry.id or f"AE-{seq:06d}", "seq": seq, "ts": written}
-    if said != written and _is_step(said, written):
-        fields["clock"] = said
-    fields["type"], fields["session"] = str(entry.type), entry.session_id
-    _add_names(fields, entry)
-    fields["prev_hash"], fields["hash"] = head.hash, ""
-    data = _data(entry, head)
-    if data:
-        fields["data"] = data
     # A time that was just written is right; one that was taken from the head may be anything.
-    problem = _shape_problem(fields) or (_time_problem(fields) if said != written else "")
-    problem = problem or _data_problem(fields) or _link_problem(fields, head)
+    clock = said if said != written and _is_step(said, written) else ""
+    problem = _entry_problem(entry, head) or (time_problem(written, clock) if said != written else "")
     if problem:
         raise InvalidStateError(f"an audit entry cannot be written: {problem}", place=entry.session_id)
-    return _record(fields, head, entry.stored)
+    seq = head.seq + 1
+    entry_id = entry.id or f"AE-{seq:06d}"
+    before = f'{{"id":{_quoted(entry_id)},"seq":{seq},"ts":"{written}"' + _names(entry, clock)
+    start = plainjson.encoded(f'{before},"prev_hash":"{head.hash}","hash":"')
+    data = _data(entry, head)
+    end = b'"}\n' if not data else b'","data":' + plainjson.encoded(_facts_text(data)) + b"}\n"
+    digest = "sha256:" + hashlib.sha256(start + end).hexdigest()
+    line = start + digest.encode() + end
+    if len(line) > ENTRY_BYTES_MAX:
+        raise _too_long(len(line), head.session_id)
+    closed = entry.type == AuditType.SESSION_CLOSED
+    after = TrailHead(head.session_id, seq, digest, written, closed)
+    return AuditRecord(entry_id, after, line, entry.stored, str(entry.type), entry.workflow_id)
 
 
 def chain(entries: Sequence[AuditEntry], head_of: Callable[[str], TrailHead]) -> list[AuditRecord]:
@@ -188,8 +192,9 @@ def _read_exactly(line: bytes, checked_hash: str) -> dict[str, Any]:
         raise _no_entry(line, "it is not one object on one line")
     if fields.get("hash") != checked_hash:
         raise _no_entry(line, "the hash that was checked is not the one that readers see")
-    problem = _shape_problem(fields) or _time_problem(fields) or _data_problem(fields)
-    problem = problem or _facts_problem(fields.get("data", {}), FACTS_MAX + _OWN_FACTS)
+    problem = _shape_problem(fields) or time_problem(fields.get("ts"), fields.get("clock", ""))
+    problem = problem or _data_problem(fields)
+    problem = problem or facts_problem(fields.get("data", {}), FACTS_MAX + OWN_FACTS)
     if problem:
         raise _no_entry(line, problem)
     return fields
@@ -247,17 +252,28 @@ def _is_step(said: str, written: str) -> bool:
     return datetime.fromisoformat(written) - datetime.fromisoformat(said) > CLOCK_SLACK
 
 
-def _add_names(fields: dict[str, Any], entry: AuditEntry) -> None:
-    """Say who, in the order of a line; what is not known is left out."""
+def _names(entry: AuditEntry, clock: str) -> str:
+    """Say what and who, in the order of a line; what is not known is left out."""
+    said = f',"clock":"{clock}"' if clock else ""
+    said += f',"type":"{entry.type!s}","session":{_quoted(entry.session_id)}'
     if entry.workflow_id is not None:
-        fields["workflow"] = entry.workflow_id
+        said += f',"workflow":{_quoted(entry.workflow_id)}'
     if entry.agent is not None:
-        fields["agent"] = entry.agent
+        said += f',"agent":{_quoted(entry.agent)}'
     if entry.actor is not None:
-        fields["actor"] = entry.actor
-    fields["outcome"] = str(entry.outcome)
+        said += f',"actor":{_quoted(entry.actor)}'
+    said += f',"outcome":"{entry.outcome!s}"'
     if entry.correlation_id is not None:
-        fields["correlation"] = entry.correlation_id
+        said += f',"correlation":{_quoted(entry.correlation_id)}'
+    return said
+
+
+def _facts_text(data: Mapping[str, int | str]) -> str:
+    """Write facts as JSON: texts, numbers, `True` and `False`; names that were checked need no quoting."""
+    told = [
+        f'"{name}":{_quoted(fact) if type(fact) is str else str(fact).lower()}' for name, fact in data.items()
+    ]
+    return f"{{{','.join(told)}}}"
 
 
 def _data(entry: AuditEntry, head: TrailHead) -> dict[str, Any]:
@@ -272,23 +288,16 @@ def _data(entry: AuditEntry, head: TrailHead) -> dict[str, Any]:
     return data
 
 
-def _record(fields: dict[str, Any], head: TrailHead, payload: bytes) -> AuditRecord:
-    unhashed = plainjson.dumps(fields) + b"\n"
-    at = unhashed.find(_HASH_START) + len(_HASH_START)
-    fields["hash"] = "sha256:" + hashlib.sha256(unhashed).hexdigest()
-    line = unhashed[:at] + fields["hash"].encode() + unhashed[at:]
-    if len(line) > ENTRY_BYTES_MAX:
-        raise UnstorableValueError(
-            f"an audit entry would have {len(line)} bytes, more than {ENTRY_BYTES_MAX}",
-            place=head.session_id,
-            hint="Put what is long into the payload.",
-        )
-    head = head_after(fields)
-    return AuditRecord(fields["id"], head, line, payload, fields["type"], fields.get("workflow"))
+def _too_long(line_bytes: int, session_id: str) -> UnstorableValueError:
+    return UnstorableValueError(
+        f"an audit entry would have {line_bytes} bytes, more than {ENTRY_BYTES_MAX}",
+        place=session_id,
+        hint="Put what is long into the payload.",
+    )
 
 
 def _check_facts(facts: Mapping[str, int | str]) -> None:
-    problem = "'payload' is the name of the commitment" if _PAYLOAD in facts else _facts_problem(facts)
+    problem = "'payload' is the name of the commitment" if _PAYLOAD in facts else facts_problem(facts)
     if problem:
         raise UnstorableValueError(
             f"the facts of an audit entry are no plain references: {problem}",
@@ -296,61 +305,58 @@ def _check_facts(facts: Mapping[str, int | str]) -> None:
         )
 
 
-def _facts_problem(data: Mapping[str, Any], limit: int = FACTS_MAX) -> str:
-    if len(data) > limit:
-        return f"there are more than {limit}"
-    for name, fact in data.items():
-        if type(name) is not str or not _is_fact_name(name):
-            return f"{ascii(name)[:40]} is no name of a fact"
-        is_number = type(fact) in (int, bool) and -NUMBER_MAX <= fact <= NUMBER_MAX
-        if not is_number and not (type(fact) is str and len(fact) <= FACT_CHARS_MAX):
-            return f"{name!r} is neither a short text nor a number"
-    return ""
-
-
-@lru_cache(maxsize=1024)
-def _is_fact_name(name: str) -> bool:
-    return _FACT_NAME.fullmatch(name) is not None
-
-
-@lru_cache(maxsize=1024)
-def _is_type(name: str) -> bool:
-    return _TYPE.fullmatch(name) is not None
+def _entry_problem(entry: AuditEntry, head: TrailHead) -> str:
+    """Say what keeps an entry from being written after another; empty if nothing does."""
+    for name, text in (
+        ("id", entry.id or None),
+        ("session", entry.session_id),
+        ("workflow", entry.workflow_id),
+        ("agent", entry.agent),
+        ("actor", entry.actor),
+        ("correlation", entry.correlation_id),
+    ):
+        if text is not None and not is_short(text):
+            return no_short_text(name)
+    if not 0 <= head.seq < NUMBER_MAX:
+        return "'seq' does not count from one"
+    if not isinstance(entry.type, str) or not is_type(entry.type):
+        return "'type' is not in capital letters"
+    if entry.outcome not in OUTCOMES:
+        return "'outcome' is none that is known"
+    if head.hash != GENESIS and not is_hash(head.hash):
+        return "'prev_hash' is no hash"
+    if entry.payload and not entry.stored and not is_hash(entry.payload):
+        return "'payload' is no commitment"
+    if entry.session_id != head.session_id:
+        return f"it belongs to the session {entry.session_id!r}"
+    return start_problem(entry.type, head)
 
 
 def _shape_problem(fields: dict[str, Any]) -> str:
     """Say what keeps names and numbers from being those of an entry; empty if nothing does."""
     get = fields.get
     for name in ("id", "session", "workflow", "agent", "actor", "correlation"):
-        text = get(name, "-")
-        if type(text) is not str or not text or len(text) > FACT_CHARS_MAX:
-            return f"{name!r} is no short text"
+        if not is_short(get(name, "-")):
+            return no_short_text(name)
     if "id" not in fields or "session" not in fields:
         return "it has no id or no session"
     if type(get("seq")) is not int or not 0 < fields["seq"] <= NUMBER_MAX:
         return "'seq' does not count from one"
-    if type(get("type")) is not str or not _is_type(fields["type"]):
+    if type(get("type")) is not str or not is_type(fields["type"]):
         return "'type' is not in capital letters"
-    if type(get("outcome")) is not str or fields["outcome"] not in _OUTCOMES:
+    if type(get("outcome")) is not str or fields["outcome"] not in OUTCOMES:
         return "'outcome' is none that is known"
     return ""
 
 
-def _time_problem(fields: dict[str, Any]) -> str:
-    written, said = fields.get("ts"), fields.get("clock", "")
-    if not _is_time(written) or not (said == "" or _is_time(said)):
-        return "'ts' or 'clock' is no time in UTC"
-    return "'clock' is not before 'ts'" if said >= written else ""
-
-
 def _data_problem(fields: dict[str, Any]) -> str:
     previous = fields.get("prev_hash")
-    if previous != GENESIS and not _is_hash(previous):
+    if previous != GENESIS and not is_hash(previous):
         return "'prev_hash' is no hash"
     data = fields.get("data", {})
     if type(data) is not dict:
         return "'data' is no object"
-    if _PAYLOAD in data and not _is_hash(data[_PAYLOAD]):
+    if _PAYLOAD in data and not is_hash(data[_PAYLOAD]):
         return "'payload' is no commitment"
     if fields["type"] == AuditType.SESSION_CLOSED:
         is_right = data.get("last_seq") == fields["seq"] and data.get("head") == previous
@@ -371,23 +377,7 @@ def _link_problem(fields: Mapping[str, Any], head: TrailHead) -> str:
         return f"it was made before the entry before, which is of {head.timestamp}"
     if "clock" in fields and fields["ts"] != head.timestamp:
         return "'clock' says that the time was taken from the entry before, and it was not"
-    if (head.seq == 0 or head.closed) and fields["type"] != AuditType.SESSION_STARTED:
-        return "a session begins with SESSION_STARTED, also when it was closed before"
-    return ""
-
-
-def _is_hash(text: Any) -> bool:
-    return type(text) is str and _HASH.fullmatch(text) is not None
-
-
-def _is_time(text: Any) -> bool:
-    if type(text) is not str or not _TIME.fullmatch(text):
-        return False
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
+    return start_problem(fields["type"], head)
 
 
 def _no_entry(line: bytes, why: str) -> CheckpointCorruptError:

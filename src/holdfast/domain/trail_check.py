@@ -7,7 +7,7 @@ its end was cut off, nor that somebody with the right to write made all of it an
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -19,6 +19,8 @@ from holdfast.domain.trail import check_follows, head_after, read_fields
 
 #: Answers the stored payload of an entry by session and sequence; None if it was erased.
 PayloadReader = Callable[[str, int], bytes | None]
+#: Hears the fields of each entry that is right by itself, its index, and whether its payload is gone.
+Hearer = Callable[[Mapping[str, Any], int, bool], None]
 
 FAULTS_MAX = 100
 
@@ -31,6 +33,10 @@ class Kind(StrEnum):
     TILE = "tile"
     HEAD = "head"
     PIN = "pin"
+    #: The last head that the key on this machine signed.
+    MEMORY = "memory"
+    #: What the log tells of, and the store beside it does not hold.
+    STORE = "store"
     #: A file of an export that is a view of the rest.
     FILE = "file"
 
@@ -121,11 +127,14 @@ class SessionReport:
 class ChainWalk:
     """Follows any number of chains at once, in whatever order their lines come, with one head for each."""
 
-    def __init__(self, faults: Faults, read_payload: PayloadReader | None = None) -> None:
+    def __init__(
+        self, faults: Faults, read_payload: PayloadReader | None = None, hear: Hearer | None = None
+    ) -> None:
         self.heads: dict[str, TrailHead] = {}
         self.entries = self.clock_steps = self.payloads = self.erased = 0
         self._faults = faults
         self._read_payload = read_payload
+        self._hear = hear
 
     def take(self, line: bytes, index: int, session_id: str | None = None) -> str:
         """Check the next line of the chain it says it belongs to, or of a given one; answer its time.
@@ -145,15 +154,17 @@ class ChainWalk:
         except CheckpointError as fault:
             self._faults.add(Fault(Kind.ENTRY, fault.message, fault.place, index, name, fields["seq"]))
         self.heads[known] = head_after(fields)
-        self._look_inside(fields, index)
+        self.clock_steps += "clock" in fields
+        is_gone = self._is_gone(fields, index)
+        if self._hear is not None:
+            self._hear(fields, index, is_gone)
         return str(fields["ts"])
 
-    def _look_inside(self, fields: dict[str, Any], index: int) -> None:
-        if "clock" in fields:
-            self.clock_steps += 1
+    def _is_gone(self, fields: dict[str, Any], index: int) -> bool:
+        """Compare an entry's payload, if it has one; tell whether that is not there."""
         committed = fields.get("data", {}).get("payload")
         if committed is None or self._read_payload is None:
-            return
+            return False
         name, seq = fields["session"], fields["seq"]
         stored = self._read_payload(name, seq)
         if stored is None:
@@ -164,6 +175,7 @@ class ChainWalk:
             problem = "a payload is not the one that was committed to"
             place = f"payload of audit entry {seq} of session {ascii(name)[:80]}"
             self._faults.add(Fault(Kind.PAYLOAD, problem, place, index, name, seq))
+        return stored is None
 
 
 def verify_session(

@@ -6,19 +6,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from holdfast.domain.base64_text import from_base64, to_base64
 from holdfast.domain.errors import CheckpointCorruptError, ChecksumMismatchError, InvalidStateError
 from holdfast.domain.merkle import HASH_BYTES, SIZE_MAX, HashReader, consistency_proof, verify_consistency
-from holdfast.domain.note import (
-    Note,
-    Sign,
-    Verified,
-    VerifierKey,
-    Verify,
-    from_base64,
-    open_note,
-    sign_text,
-    to_base64,
-)
+from holdfast.domain.note import Note, Sign, Verified, VerifierKey, Verify, open_note, sign_text
 
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
 _LINES = 3

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
+from holdfast.domain.base64_text import to_base64
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointError
 from holdfast.domain.merkle import verify_consistency
 from holdfast.domain.note import (
@@ -23,7 +24,6 @@ from holdfast.domain.note import (
     decode_text,
     parse_note,
     sign_text,
-    to_base64,
     verify_signatures,
 )
 from holdfast.domain.tlogproof import PROOF_BYTES_MAX, parse_hashes

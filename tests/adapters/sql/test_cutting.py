@@ -51,7 +51,8 @@ def make(
         "events": about.get("events"),
         "event_seq": 31,
     }
-    data, checksum = build(fields, Body(b',"ops":[{"op":"set"}]', payload), GENESIS)
+    given = {name: value for name, value in fields.items() if value is not None}
+    data, checksum = build(given, Body(b',"ops":[{"op":"set"}]', payload), GENESIS)
     entry = Entry(
         7,
         fields["id"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.adapters.sql.database import NOTHING
+from holdfast.adapters.sql.database import NOTHING, Parameters, Row
 from holdfast.adapters.sql.pieces import pieces
 from holdfast.adapters.sqlite.database import SqliteDatabase
 
@@ -39,3 +39,15 @@ def test_what_was_not_asked_for_is_not_read(pairs: SqliteDatabase) -> None:
     with pairs.transaction() as transaction:
         transaction.run("delete from pairs")
     assert list(found) == PAIRS[1:5]
+
+
+def test_the_first_piece_is_as_small_as_asked_for_and_the_next_are_larger(pairs: SqliteDatabase) -> None:
+    sizes: list[int] = []
+
+    class Counting:
+        def rows(self, sql: str, parameters: Parameters = NOTHING) -> list[Row]:
+            sizes.append(parameters["at_once"])
+            return pairs.rows(sql, parameters)
+
+    assert list(pieces(Counting(), ALL, NOTHING, ("name", "number"), ("", 0), 6, 2)) == PAIRS
+    assert sizes == [2, 6, 6, 6]

@@ -22,10 +22,9 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.log_check import Level, Verdict
 from holdfast.domain.note import parse_note
-from holdfast.domain.record import NO_WORKFLOW, Commit, Head
 from holdfast.domain.trail import decode_entry
 from holdfast.domain.treehead import parse_head
-from tests.application.logs import WITNESS, Desk, OneKey, anchored, make_desk, outcomes, replace_signing
+from tests.application.logs import WITNESS, Desk, OneKey, anchored, make_desk, replace_signing
 
 START = datetime(2026, 1, 11, 12, tzinfo=UTC)
 
@@ -135,7 +134,8 @@ def test_looking_is_told() -> None:
 def test_an_erased_payload_is_none_and_the_entry_stays() -> None:
     desk = make_desk()
     desk.tell(2)
-    outcomes(desk.store.commit([Commit(NO_WORKFLOW, Head(), erased=(("s-1", 2),))]))
+    told = desk.trail.told("DATA_ERASED", workflow_id="W0", facts={"scope": "workflow"})
+    desk.trail.commit(told, {}, erased=(("s-1", 2),))
     first, second = desk.log.query_events(event_types=["AGENT_DECISION"])
     assert (first.data, str(first.state), second.data) == (
         None,
@@ -297,3 +297,24 @@ def test_asking_for_what_cannot_be_a_name_leaves_the_trail_writable(name: str) -
             asking()
     desk.log.log_event("NOTED")
     assert noted(desk)[-1] == "NOTED"
+
+
+def test_a_log_that_ends_before_what_the_key_signed_is_told() -> None:
+    desk = make_desk()
+    desk.tell(2)
+    anchored(desk)
+    assert desk.log.verify().fault_count == 0
+    older = replace_signing(make_desk(), desk.kit.signing)
+    older.tell(1)
+    anchored(replace_signing(older, OneKey()))
+    report = older.log.verify()
+    assert [fault.kind for fault in report.faults] == ["memory"] and report.level is Level.SIGNED
+
+
+def test_a_remembered_head_that_is_none_is_left_to_whoever_signs() -> None:
+    desk = make_desk()
+    desk.tell(2)
+    anchored(desk)
+    assert isinstance(desk.kit.signing, OneKey)
+    desk.kit.signing.remember(desk.keeper.known_origin(), b"nonsense")
+    assert desk.log.verify().fault_count == 0

@@ -21,7 +21,6 @@ from holdfast.adapters.memory import MemoryStore
 from holdfast.application.audit.log_keeping import (
     CHECKPOINT_FILE,
     HEADS_SESSION,
-    ORIGIN_FILE,
     ROOTS_FILE,
     VKEYS_FILE,
     LogKeeper,
@@ -29,7 +28,7 @@ from holdfast.application.audit.log_keeping import (
     read_roots,
     write_roots,
 )
-from holdfast.application.audit.log_tiles import LOG
+from holdfast.application.audit.log_name import LOG, ORIGIN_FILE
 from holdfast.config import Config
 from holdfast.domain.audit_entry import AuditRecord
 from holdfast.domain.audit_type import AuditType

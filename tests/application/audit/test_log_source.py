@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.application.audit.log_keeping import CHECKPOINT_FILE, ORIGIN_FILE, VKEYS_FILE, LogKeeper
+from holdfast.application.audit.log_keeping import CHECKPOINT_FILE, VKEYS_FILE, LogKeeper
+from holdfast.application.audit.log_name import ORIGIN_FILE
 from holdfast.application.audit.log_source import StoreSource
 from holdfast.application.audit.log_tiles import SIZE_FILE
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointReadError

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from holdfast.adapters.memory import MemoryStore
-from holdfast.application.audit.log_tiles import LOG, SIZE_FILE, LogTiles
+from holdfast.application.audit.log_name import LOG
+from holdfast.application.audit.log_tiles import SIZE_FILE, LogTiles
 from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.errors import CheckpointConflictError, CheckpointCorruptError, CheckpointNotFoundError
 from holdfast.domain.merkle import Node, leaf_hash, root_of

@@ -167,6 +167,28 @@ def test_under_load_no_write_and_no_read_fails():
     assert all(wraps == {current} for wraps in wrapped_by(store)) and len(wrapped_by(store)) == sum(counts)
 
 
+class Busy(Crashing):
+    """A store in which somebody who knows both keys makes a data key before every commit of the rotation."""
+
+    def __init__(self, store):
+        super().__init__(store, 0)
+        self._others, self.made = keyring(store, OLD_KEY, NEW_KEY), 0
+
+    def commit(self, commits):
+        self.made += 1
+        assert self.made < 20, "the rotation finds no end"
+        self._others.key_for(f"workflow:meanwhile-{self.made}")
+        return self._store.commit(commits)
+
+
+def test_keys_made_meanwhile_neither_hold_it_up_nor_keep_the_old_key():
+    store = encrypted_store()
+    busy = Busy(store)
+    done = Rotation(busy, keyring(busy)).run(GivenKey(NEW_KEY))
+    assert wrapped_by(store) == [{done.new}] * busy.made and busy.made >= 4
+    assert keyring(store, NEW_KEY).find("workflow:meanwhile-1") is not None
+
+
 def test_a_key_destroyed_meanwhile_does_not_come_back():
     store = encrypted_store()
     ring = keyring(store)

@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.adapters.packer import OrmsgpackPacker
@@ -98,5 +98,7 @@ def test_without_events_every_change_is_the_callers(before: Any, stored: Any) ->
 
 
 @given(STATES, STATES)
+@example({"f": [False, 0]}, {"f": [0, False]})
+@example({"f": [[], []]}, {"f": [None, [], None]})
 def test_a_caller_that_takes_no_event_up_is_never_put_down_to_itself(before: Any, replayed: Any) -> None:
     assert UNEXPLAINED not in {one.kind for one in explain(before, replayed, before, PACKER)}

@@ -33,6 +33,7 @@ from holdfast.domain.errors import (
     RedactedStateWarning,
     StoreDamageWarning,
 )
+from holdfast.domain.ids import parse_ref
 from holdfast.domain.plain import TypeRegistry
 from holdfast.domain.recovery import RecoverySettings
 from holdfast.domain.reducers import reduce
@@ -191,7 +192,7 @@ def test_reducers_of_the_application_take_part(clocked: CheckpointService) -> No
     def _note(fields: Any, event: Any) -> dict[str, Any]:
         return {**fields, "context": {**fields["context"], "something": event.data["n"]}}
 
-    assert travel(clocked, app=app).state_at("W@event:5").context == {"n": 1, "something": 5}
+    assert travel(clocked, app=app).state_at(parse_ref("W@event:5")).context == {"n": 1, "something": 5}
 
 
 def test_an_older_checkpoint_stands_in_for_a_damaged_one(tmp_path: Path) -> None:
@@ -208,7 +209,7 @@ def test_an_older_checkpoint_stands_in_for_a_damaged_one(tmp_path: Path) -> None
         assert state.checkpoint_id == "W@1"
         strict = travel(service, recovery=RecoverySettings(is_fallback_allowed=False))
         with pytest.raises(CheckpointCorruptError):
-            strict.state_at("W@event:7")
+            strict.state_at(parse_ref("W@event:7"))
 
 
 def test_a_damaged_event_on_the_way_is_never_passed_over(tmp_path: Path) -> None:
@@ -264,7 +265,7 @@ def test_secrets_that_were_never_stored_are_missed_aloud() -> None:
         assert isinstance(warning.message, RedactedStateWarning)
         assert warning.message.pointers == ("/context/password",)
         filled = travel(service, resolver=lambda pointer, found: "hunter3")
-        assert filled.state_at("W@event:2").context["password"] == "hunter3"
+        assert filled.state_at(parse_ref("W@event:2")).context["password"] == "hunter3"
     assert "hunter2" not in str(state.context)
 
 

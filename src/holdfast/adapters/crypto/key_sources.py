@@ -1,4 +1,4 @@
-"""Where the key-encryption key comes from: a private file, a variable, or the output of a command (a KMS)."""
+"""Where keys and secrets come from: a private file, a variable, or the output of a command (a KMS)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,13 @@ KEY_BYTES = 32
 COMMAND_SECONDS = 30.0
 #: As much as is read of a file or a command; a key is far shorter.
 _TEXT_BYTES_MAX = 4096
+#: Of known secrets there may be many; somebody waits for the answer.
+_SECRETS_BYTES_MAX = 1024 * 1024
+_SECRETS_SECONDS = 10.0
+_SECRETS = "secrets"
 #: Not to wait for a writer, should it be a pipe.
 _OLD = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+KINDS = ("file", "env", "command")
 _FORMS = "Use file:PATH, env:NAME or command:PROGRAM ARGUMENTS."
 
 
@@ -32,15 +37,26 @@ def key_source(text: str) -> KeySource:
         ConfigError: if it is no such thing. What was written is not repeated: it may be a key by mistake.
     """
     kind, _, rest = text.partition(":")
-    if not rest:
+    if not rest or kind not in KINDS:
         raise ConfigError("encryption_key does not say where a key is", hint=_FORMS)
     if kind == "file":
         return KeyFile(Path(rest))
+    return KeyVariable(rest) if kind == "env" else KeyCommand(rest)
+
+
+def read_secrets(text: str) -> bytes:
+    """Read the secrets that the setting `resolver` names, in the same three ways as a key.
+
+    Raises:
+        KeyUnavailableError: they are not at hand.
+        PermissionDeniedError: others may read the file.
+    """
+    kind, _, rest = text.partition(":")
+    if kind == "file":
+        return KeyFile(Path(rest), _SECRETS).read(_SECRETS_BYTES_MAX)
     if kind == "env":
-        return KeyVariable(rest)
-    if kind == "command":
-        return KeyCommand(rest)
-    raise ConfigError("encryption_key does not say where a key is", hint=_FORMS)
+        return KeyVariable(rest, _SECRETS).read()
+    return KeyCommand(rest, _SECRETS_SECONDS, _SECRETS).read(_SECRETS_BYTES_MAX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +64,7 @@ class KeyFile:
     """A file that only its owner may read, with the key in hexadecimal or base64."""
 
     path: Path
+    what: str = "key"
 
     @property
     def name(self) -> str:
@@ -56,15 +73,19 @@ class KeyFile:
 
     def fetch(self) -> bytes:
         """Read the key."""
+        return read_key(self.read(), str(self.path))
+
+    def read(self, limit_bytes: int = _TEXT_BYTES_MAX) -> bytes:
+        """Read the file, if nobody else may."""
         try:
             descriptor = os.open(self.path, _OLD)
         except OSError as fault:
             raise KeyUnavailableError(
-                f"the key file cannot be opened ({fault.strerror})", place=str(self.path)
+                f"the {self.what} file cannot be opened ({fault.strerror})", place=str(self.path)
             ) from None
         with os.fdopen(descriptor, "rb") as file:
             refuse_shared(os.fstat(descriptor), self.path)
-            return read_key(file.read(_TEXT_BYTES_MAX), str(self.path))
+            return file.read(limit_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +93,7 @@ class KeyVariable:
     """A variable of the environment, with the key in hexadecimal or base64."""
 
     variable: str
+    what: str = "key"
 
     @property
     def name(self) -> str:
@@ -80,10 +102,14 @@ class KeyVariable:
 
     def fetch(self) -> bytes:
         """Read the key."""
+        return read_key(self.read(), self.variable)
+
+    def read(self) -> bytes:
+        """Read the variable."""
         text = os.environ.get(self.variable)
         if not text:
-            raise KeyUnavailableError("the variable with the key is not set", place=self.variable)
-        return read_key(text.encode("utf-8", "replace"), self.variable)
+            raise KeyUnavailableError(f"the variable with the {self.what} is not set", place=self.variable)
+        return text.encode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +118,7 @@ class KeyCommand:
 
     line: str
     timeout_seconds: float = COMMAND_SECONDS
+    what: str = "key"
 
     @property
     def name(self) -> str:
@@ -99,6 +126,10 @@ class KeyCommand:
         return "command"
 
     def fetch(self) -> bytes:
+        """Read the key."""
+        return read_key(self.read(), self.name)
+
+    def read(self, limit_bytes: int = _TEXT_BYTES_MAX) -> bytes:
         """Run the command, without a shell; nothing of what it prints is shown anywhere."""
         try:
             done = subprocess.run(
@@ -110,15 +141,17 @@ class KeyCommand:
             )
         except subprocess.TimeoutExpired:
             raise KeyUnavailableError(
-                f"the key command did not end within {self.timeout_seconds:g} s", place=self.name
+                f"the {self.what} command did not end within {self.timeout_seconds:g} s", place=self.name
             ) from None
         except (OSError, ValueError):
             raise KeyUnavailableError(
-                "the key command cannot be run", place=self.name, hint="Name an installed program."
+                f"the {self.what} command cannot be run", place=self.name, hint="Name an installed program."
             ) from None
         if done.returncode:
-            raise KeyUnavailableError(f"the key command ended with {done.returncode}", place=self.name)
-        return read_key(done.stdout[:_TEXT_BYTES_MAX], self.name)
+            raise KeyUnavailableError(
+                f"the {self.what} command ended with {done.returncode}", place=self.name
+            )
+        return done.stdout[:limit_bytes]
 
 
 def read_key(text: bytes, place: str) -> bytes:

@@ -16,13 +16,14 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from holdfast.adapters.crypto.private_file import refuse_shared, write_private
+from holdfast.domain.base64_text import from_base64, to_base64
 from holdfast.domain.errors import (
     CheckpointCorruptError,
     CheckpointNotFoundError,
     InvalidIdError,
     PermissionDeniedError,
 )
-from holdfast.domain.note import ED25519, VerifierKey, from_base64, to_base64
+from holdfast.domain.note import ED25519, VerifierKey
 
 SEED_BYTES = 32
 _FILE_BYTES_MAX = 4096

@@ -9,7 +9,6 @@ import hashlib
 import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from importlib import resources
@@ -25,6 +24,7 @@ from holdfast.domain.errors import (
     UnsupportedVersionError,
 )
 from holdfast.domain.time import timestamp_text
+from holdfast.domain.value import value
 
 _FILE_NAME = re.compile(r"(?P<version>[0-9]{4})_(?P<name>[a-z0-9_]+)\.sql")
 
@@ -42,7 +42,7 @@ values (:version, :name, :checksum, :applied_at)
 """
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Migration:
     """One step of the schema."""
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from holdfast.adapters.set_aside import check_quarantine
 from holdfast.adapters.sql import cutting, inspect, rows
 from holdfast.adapters.sql.database import Parameters, Row
 from holdfast.adapters.sql.evidence import evidence
-from holdfast.adapters.sql.pieces import LISTED_AT_ONCE, RECORDS_AT_ONCE, pieces
+from holdfast.adapters.sql.pieces import LISTED_AT_ONCE, RECORDS_AT_FIRST, RECORDS_AT_ONCE, pieces
 from holdfast.adapters.sql.trail import TrailReading
 from holdfast.domain.errors import CheckpointNotFoundError
-from holdfast.domain.quarantine import FOLDER
+from holdfast.domain.quarantine_marks import FOLDER
 from holdfast.domain.record import Entry, Head, KeyframeEntry
 from holdfast.ports import Finding
 
@@ -124,7 +123,9 @@ class Reading(TrailReading):
     def records(self, workflow_id: str, first: int, last: int) -> Iterator[bytes]:
         wanted = {"workflow_id": workflow_id, "last": last}
         latest = None
-        for row in self._pieces(_RECORDS, wanted, "after", first - 1, RECORDS_AT_ONCE):
+        for row in pieces(
+            self._tables, _RECORDS, wanted, ("after",), (first - 1,), RECORDS_AT_ONCE, RECORDS_AT_FIRST
+        ):
             if latest is None and row[0] != first:
                 break
             latest = row[0]
@@ -168,6 +169,9 @@ class Reading(TrailReading):
         return evidence(self._tables, workflow_id, sequence)
 
     def check(self) -> Iterator[Finding]:
+        # Whoever opens a store to use it reads no reports.
+        from holdfast.adapters.set_aside import check_quarantine
+
         yield from inspect.check_tables(self._tables)
         yield from check_quarantine(self.files(FOLDER), self.file)
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from holdfast.adapters.sql.database import Row
+from holdfast.domain.value import value
 
 #: The code of an error that SQLite says no more about.
 _UNKNOWN = 1
@@ -43,7 +43,7 @@ class Connection(Protocol):
         """Let go of the file."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Driver:
     """A way to SQLite."""
 

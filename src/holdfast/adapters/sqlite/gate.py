@@ -7,7 +7,6 @@ stay locked in it for ever, and a half-done transaction would be rolled back by 
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable
 from types import TracebackType
 
@@ -16,27 +15,28 @@ class Gate:
     """Threads pass through it into SQLite, except while it is shut."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         #: How often each thread has entered.
-        self._inside: Counter[int] = Counter()
+        self._inside: dict[int, int] = {}
         #: How many forks are under way.
         self._shut = 0
 
     def __enter__(self) -> None:
         own = threading.get_ident()
-        with self._changed:
+        with self._lock:
             while self._shut and own not in self._inside:
                 self._changed.wait()
-            self._inside[own] += 1
+            self._inside[own] = self._inside.get(own, 0) + 1
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with self._changed:
-            own = threading.get_ident()
-            self._inside[own] -= 1
-            if not self._inside[own]:
-                del self._inside[own]
+        own = threading.get_ident()
+        with self._lock:
+            times = self._inside.pop(own)
+            if times > 1:
+                self._inside[own] = times - 1
             if self._shut:
                 self._changed.notify_all()
 
@@ -46,7 +46,7 @@ class Gate:
         `when_empty` is called if really nobody is inside; another thread that shuts waits for its end.
         """
         own = {threading.get_ident()}
-        with self._changed:
+        with self._lock:
             self._shut += 1
             self._changed.wait_for(lambda: self._inside.keys() <= own)
             if when_empty is not None and not self._inside:
@@ -54,6 +54,6 @@ class Gate:
 
     def open(self) -> None:
         """Let threads in again."""
-        with self._changed:
+        with self._lock:
             self._shut -= 1
             self._changed.notify_all()

@@ -6,9 +6,8 @@ write-ahead log. The releases named here mended that; before them the log is not
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from holdfast.domain.errors import ConfigError
+from holdfast.domain.value import value
 
 WAL, ROLLBACK = "wal", "rollback"
 
@@ -21,7 +20,7 @@ _MENDED = ((3, 44, 6), (3, 50, 7), (3, 51, 3))
 _SOUND = (3, 53, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class JournalChoice:
     """A journal, and why this one."""
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from holdfast.domain.errors import ConfigError
-from holdfast.domain.telemetry import Observer, Tracing
+
+if TYPE_CHECKING:
+    from holdfast.domain.telemetry import Observer, Tracing
 
 
 def observer_for(url: str, *, is_wanted: bool) -> Observer | None:

@@ -32,8 +32,10 @@ from holdfast.application.audit.log_keeping import (
     read_roots,
     write_roots,
 )
-from holdfast.application.audit.log_tiles import LOG, LogTiles
+from holdfast.application.audit.log_name import LOG
+from holdfast.application.audit.log_tiles import LogTiles
 from holdfast.application.kit import Kit
+from holdfast.domain.base64_text import to_base64
 from holdfast.domain.errors import (
     CheckpointError,
     CheckpointNotFoundError,
@@ -42,7 +44,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.ids import folder_name
 from holdfast.domain.merkle import inclusion_proof, leaf_hash
-from holdfast.domain.note import parse_note, to_base64
+from holdfast.domain.note import parse_note
 from holdfast.domain.tiles import ENTRIES, WIDTH, Tile, TreeEdge, pack_bundle
 from holdfast.domain.tlogproof import TlogProof
 from holdfast.domain.trail import read_fields, session_of
@@ -74,6 +76,7 @@ class ExportResult:
         entries: how many entries.
         signed_size: how many entries of the log the signed head covers; 0 if nothing was ever signed.
         files: how many files, and how many bytes they have.
+        absent: payloads that should have come along and are not there: erased, or lost.
     """
 
     folder: Path
@@ -82,6 +85,7 @@ class ExportResult:
     signed_size: int
     files: int
     bytes: int
+    absent: int = 0
 
 
 def write_export(
@@ -110,7 +114,7 @@ def write_export(
     export = LogExport(kit.store, include_payloads=include_payloads)
     pieces = export.log() if session_id is None else export.session(session_id)
     files, size = write_folder(target, pieces if on_file is None else _told(pieces, on_file))
-    return ExportResult(target, session_id, export.entries, export.signed_size, files, size)
+    return ExportResult(target, session_id, export.entries, export.signed_size, files, size, export.absent)
 
 
 def _told(pieces: Iterable[Piece], on_file: Callable[[str], None]) -> Iterator[Piece]:
@@ -178,6 +182,7 @@ class LogExport:
         """
         self._store = store
         self._include_payloads = include_payloads
+        self.absent = 0
         self._with_sessions = with_sessions
         names = list(store.files(HEADS))
         self._heads = {name.removeprefix(LOG): store.file(name) or b"" for name in names}
@@ -297,7 +302,10 @@ class LogExport:
         if "payload" not in fields.get("data", {}):
             return b""
         stored = self._store.payload(fields["session"], fields["seq"])
-        return payload_line(fields["session"], fields["seq"], stored) if stored is not None else b""
+        if stored is None:
+            self.absent += 1
+            return b""
+        return payload_line(fields["session"], fields["seq"], stored)
 
     def _session_lines(self, session_id: str, places: array[int]) -> Iterator[Piece]:
         where = f"sessions/{folder_name(session_id)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -19,19 +19,20 @@ from holdfast.application.audit.audit_query import AuditQuery
 from holdfast.application.audit.log_keeping import LogKeeper
 from holdfast.application.audit.log_source import OnProgress, StoreSource, silently
 from holdfast.application.audit.payload_pruning import PrunedPayloads, prune_payloads
+from holdfast.application.audit.untold import untold
 from holdfast.application.kit import Kit
 from holdfast.application.observing import VERIFY, found_invalid, spanned
 from holdfast.application.secrecy.sealing import read_payload
 from holdfast.application.trailing import Facts, Trail
 from holdfast.domain.audit_type import AuditType, Outcome
-from holdfast.domain.errors import CheckpointWriteError, ConfigError
+from holdfast.domain.errors import CheckpointError, CheckpointWriteError, ConfigError
 from holdfast.domain.ids import check_session_id, check_workflow_id
 from holdfast.domain.log_check import LogReport, Trust, verify_log
 from holdfast.domain.note import VerifierKey
 from holdfast.domain.telemetry import FoundBy
 from holdfast.domain.trail import claimed_id, decode_entry
 from holdfast.domain.trail_check import SessionReport, verify_session
-from holdfast.domain.treehead import TreeHead
+from holdfast.domain.treehead import TreeHead, open_head
 
 _LOG = logging.getLogger("holdfast")
 
@@ -221,10 +222,21 @@ class AuditLog:
             keys = (own,) if own else self.keeper.keys()
         return Trust(self.keeper.verify_signature(), keys, tuple(pins), tuple(witness_keys), quorum)
 
+    def _remembered(self) -> TreeHead | None:
+        """Read the last head that the key kept here signed; None where there is none that can be believed."""
+        # Whoever signs, or asks for the key, is told what is wrong with it.
+        with suppress(CheckpointError):
+            key, signing = self.keeper.own_key(), self._kit.signing
+            note = signing.remembered(key.name) if key and signing else None
+            return open_head(note, [key], signing.verify)[0] if note and key and signing else None
+        return None
+
     def verify(
         self, trust: Trust | None = None, *, payloads: bool = False, on_progress: OnProgress = silently
     ) -> LogReport:
         """Verify the whole log: every entry once, chains, tree, tiles and heads.
+
+        The last head that the key here signed is compared, too: nobody puts that back with the store.
 
         Args:
             trust: what is known from elsewhere; see `trust`.
@@ -234,8 +246,10 @@ class AuditLog:
         with self._if_possible():
             self._trail.flush()
         with spanned(self._kit, VERIFY, {}):
+            known = replace(trust or self.trust(), remembered=self._remembered())
             source = StoreSource(self._store, self.keeper, on_progress).open(payloads=payloads)
-            report = verify_log(source, trust or self.trust())
+            report = verify_log(source, known)
+        report = replace(report, untold=tuple(untold(self._store)))
         self._tell_verified(report, level=report.level.label, size=report.head.size)
         return report
 

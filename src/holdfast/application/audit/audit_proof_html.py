@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.application.audit.markup import Child, Markup, element, moment_text, table
+from holdfast.domain.base64_text import to_base64
 from holdfast.domain.log_check import Level, LogReport, Verdict
-from holdfast.domain.note import to_base64
 
 _FAULTS_MAX = 20
 #: What each level finds that those below it do not.

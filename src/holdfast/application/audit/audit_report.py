@@ -19,6 +19,7 @@ from typing import IO, Any
 from holdfast.application.audit.audit_event import PayloadState
 from holdfast.domain import plainjson
 from holdfast.domain.audit_entry import AuditEntry
+from holdfast.domain.base64_text import to_base64
 from holdfast.domain.errors import (
     CheckpointError,
     ChecksumMismatchError,
@@ -27,7 +28,7 @@ from holdfast.domain.errors import (
     SealBrokenError,
 )
 from holdfast.domain.log_check import LogReport
-from holdfast.domain.note import Note, VerifierKey, Verify, open_note, sign_text, to_base64
+from holdfast.domain.note import Note, VerifierKey, Verify, open_note, sign_text
 from holdfast.domain.payload import decode_payload
 from holdfast.domain.time import timestamp_text
 from holdfast.domain.trail import decode_entry

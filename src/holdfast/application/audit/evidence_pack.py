@@ -30,10 +30,11 @@ from holdfast.application.audit.evidence_html import render_index
 from holdfast.application.audit.processing_register import Observed, make_register, render_register
 from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.audit_type import AuditType
+from holdfast.domain.base64_text import to_base64
 from holdfast.domain.errors import CheckpointWriteError, ConfigError
 from holdfast.domain.log_check import Level, LogReport
 from holdfast.domain.merkle import HashReader, inclusion_proof
-from holdfast.domain.note import parse_note, to_base64
+from holdfast.domain.note import parse_note
 from holdfast.domain.time import parse_timestamp, timestamp_text
 from holdfast.domain.tlogproof import TlogProof
 from holdfast.domain.trail import decode_entry

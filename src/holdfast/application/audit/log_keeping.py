@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from holdfast.application.audit.log_tiles import LOG, LogTiles
+from holdfast.application.audit.log_name import LOG, ORIGIN_FILE, known_origin, signer_here
+from holdfast.application.audit.log_tiles import LogTiles
 from holdfast.application.kit import Kit
 from holdfast.application.trailing import Facts, Trail
 from holdfast.domain.audit_entry import AuditEntry
@@ -44,7 +45,6 @@ from holdfast.domain.treehead import TreeHead, check_growth, open_head, parse_he
 from holdfast.domain.witness import AddCheckpoint
 from holdfast.ports import Signer
 
-ORIGIN_FILE = LOG + "origin"
 VKEYS_FILE = LOG + "vkeys"
 CHECKPOINT_FILE = LOG + "checkpoint"
 ROOTS_FILE = LOG + "merkle_roots.json"
@@ -80,7 +80,7 @@ class LogKeeper:
 
     def known_origin(self) -> str:
         """Give the log's name; empty if it has none yet."""
-        return (self._store.file(ORIGIN_FILE) or b"").decode("utf-8", "replace").rstrip("\n")
+        return known_origin(self._store)
 
     def update(self) -> int:
         """Give every entry its place and bring the tiles up to date; answer the size of the tree."""
@@ -205,14 +205,14 @@ class LogKeeper:
         return AddCheckpoint(old_size, proof, checkpoint).encode()
 
     def _signer(self, *, create_key: bool) -> Signer | None:
+        if not create_key:
+            return signer_here(self._kit)
         signing = self._kit.signing
         if signing is None or self._store.read_only:
-            if create_key:
-                self.verify_signature()
+            self.verify_signature()
             return None
-        origin = self.origin() if create_key else self.known_origin()
-        signer = signing.signer(origin) if origin else None
-        if signer is not None or not create_key:
+        origin = self.origin()
+        if (signer := signing.signer(origin)) is not None:
             return signer
         made = signing.signer(origin, create=True)
         if made is not None:

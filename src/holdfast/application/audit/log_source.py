@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, TypeVar
 
-from holdfast.application.audit.log_keeping import CHECKPOINT_FILE, ORIGIN_FILE, VKEYS_FILE, LogKeeper
+from holdfast.application.audit.gone_payloads import GonePayloads
+from holdfast.application.audit.log_keeping import CHECKPOINT_FILE, VKEYS_FILE, LogKeeper
+from holdfast.application.audit.log_name import ORIGIN_FILE
 from holdfast.application.audit.log_tiles import SIZE_FILE
+from holdfast.application.audit.missing import Missing
 from holdfast.domain.audit_entry import TrailHead
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointError
 from holdfast.domain.log_check import LogSource
 from holdfast.domain.tiles import Tile
+from holdfast.domain.trail import read_fields
 from holdfast.domain.trail_check import Fault, Kind
 from holdfast.ports import Store
 
@@ -36,6 +41,10 @@ class StoreSource:
         self._keeper = keeper
         self._on_progress = on_progress
         self._unreadable: list[Fault] = []
+        self._missing = Missing()
+        self._gone = GonePayloads()
+        #: The last entry of each session that was heard.
+        self._heard: dict[str, int] = {}
 
     def open(self, *, payloads: bool = False) -> LogSource:
         """Begin; `payloads` reads these, too, one by one."""
@@ -54,6 +63,7 @@ class StoreSource:
             tree_size=tree_size,
             tree_root=tree_root,
             trail_heads=trail_heads,
+            hear=self._hear,
             faults=self._found(),
         )
 
@@ -97,8 +107,25 @@ class StoreSource:
     def _remember(self, fault: CheckpointError, session_id: str = "") -> None:
         self._unreadable.append(Fault(Kind.ENTRY, fault.message, fault.place, None, session_id))
 
+    def _hear(self, fields: Mapping[str, Any], index: int, is_gone: bool) -> None:
+        self._heard[fields["session"]] = fields["seq"]
+        self._missing.hear(fields)
+        self._gone.hear(fields, index, is_gone)
+
     def _found(self) -> Iterator[Fault]:
+        """Tell what the trail has and the store has not; the store is asked last, it may only have more."""
+        if any(self._gone.faults()):
+            self._hear_more()
+        yield from self._gone.faults()
+        yield from self._missing.faults(self._store)
         yield from self._unreadable
+
+    def _hear_more(self) -> None:
+        """Hear what was told since: an erasure of this moment takes payloads of entries read long before."""
+        for session_id in self._guarded(self._store.sessions()):
+            for line in self._guarded(self._store.trail(session_id, after=self._heard.get(session_id, 0))):
+                with suppress(CheckpointCorruptError):
+                    self._hear(read_fields(line), 0, False)
 
     def _read_tile(self, tile: Tile) -> bytes | None:
         try:

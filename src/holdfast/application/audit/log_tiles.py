@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from holdfast.application.audit.log_name import LOG
+from holdfast.domain.base64_text import from_base64, to_base64
 from holdfast.domain.errors import CheckpointConflictError, CheckpointCorruptError, CheckpointError
 from holdfast.domain.merkle import EMPTY_ROOT, HASH_BYTES, leaf_hash, tree_root
-from holdfast.domain.note import decode_text, from_base64, to_base64
+from holdfast.domain.note import decode_text
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head
 from holdfast.domain.tiles import (
     HEIGHT,
@@ -25,7 +27,6 @@ from holdfast.domain.tiles import (
 from holdfast.domain.treehead import parse_number
 from holdfast.ports import Store
 
-LOG = "audit/log/"
 SIZE_FILE = LOG + "size"
 
 #: Leaves whose tiles are committed at once: 64 tiles, half a megabyte.

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from holdfast.application.audit.audit_export import (
     PAYLOADS,
@@ -29,7 +28,7 @@ from holdfast.application.audit.audit_export import (
     sums_text,
     write_folder,
 )
-from holdfast.application.audit.log_keeping import ORIGIN_FILE
+from holdfast.application.audit.log_name import ORIGIN_FILE
 from holdfast.application.audit.log_tiles import LogTiles
 from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.errors import (
@@ -89,13 +88,6 @@ def import_id(source: Store) -> str:
     """Name the log of a store, the same at all times: by its first entry. Empty if there is none."""
     first = next(source.leaves(), None)
     return "" if first is None else hashlib.sha256(first).hexdigest()[:16]
-
-
-def imports(store: Store) -> Iterator[dict[str, Any]]:
-    """Tell what was imported into a store: the manifest of each trail."""
-    for name in store.files(IMPORTS):
-        if name.endswith(f"/{MANIFEST}"):
-            yield json.loads(store.file(name) or b"{}")
 
 
 class TrailCopier:

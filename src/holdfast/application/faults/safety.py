@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.application.commands import AppendEvent
 from holdfast.application.commit_queue import CommitQueue, Ticket
@@ -13,12 +13,14 @@ from holdfast.application.faults.attending import Attendant
 from holdfast.application.faults.degrading import Degrading
 from holdfast.application.faults.health import Health, Listeners, OnModeChange, OnWritten, Tales
 from holdfast.application.kit import Kit
-from holdfast.application.retain import PruneResult
 from holdfast.application.telling import Teller
 from holdfast.application.trailing import Trail
 from holdfast.application.writer import Writer
 from holdfast.domain.errors import CheckpointError, DiskFullError
 from holdfast.domain.retention import RetentionPolicy
+
+if TYPE_CHECKING:
+    from holdfast.application.retain import PruneResult
 
 _LOG = logging.getLogger("holdfast")
 #: Pruning ends when it gave back so much: nobody waits for a store to be swept as a whole.

@@ -15,12 +15,13 @@ from holdfast.application.snapshot import Snapshot
 from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.record import EventRecord
+from holdfast.domain.value import value
 
 #: What one waiting commit costs beside its bytes.
 OVERHEAD_BYTES = 2048
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Spilled:
     """Where an intent lies that memory had no room for: its number in the second store."""
 

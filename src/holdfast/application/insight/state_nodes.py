@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from holdfast.application.insight.masks import has_masks
 from holdfast.domain import plainjson
 from holdfast.domain.pointer import pointer_text
 from holdfast.domain.tree import TAG
@@ -30,6 +31,7 @@ class Node:
         count: members, items, characters or bytes.
         size_bytes: of it all as JSON.
         preview: what it is, in a few characters.
+        is_masked: whether something in it was hidden, or is sealed with a person's key.
         value: the JSON of it where that is short, else None.
     """
 
@@ -39,6 +41,7 @@ class Node:
     count: int | None
     size_bytes: int
     preview: str
+    is_masked: bool
     value: bytes | None
 
 
@@ -64,7 +67,8 @@ def count_below(value: Any) -> int:
 def _node(key: str | int | None, pointer: str, value: Any) -> Node:
     data = plainjson.dumps(value)
     short = data if len(data) <= VALUE_BYTES_MAX else None
-    return Node(key, pointer, kind_of(value), _count(value), len(data), preview(value), short)
+    is_masked = has_masks(value, data)
+    return Node(key, pointer, kind_of(value), _count(value), len(data), preview(value), is_masked, short)
 
 
 def kind_of(value: Any) -> str:

@@ -137,7 +137,7 @@ class SubjectExporter:
         for entry in reversed(list(living(self._kit.store, workflow_id))):
             found = Found(workflow_id, entry)
             about = {"checkpoint": str(found), "timestamp": entry.timestamp, "checksum": entry.checksum}
-            yield about, self._reader.whole(self._reader.restored(found))
+            yield about, self._reader.whole(found, self._reader.restored(found))
 
     def _open(self, tree: Any, subject: str) -> tuple[Any, list[Any]]:
         """Put what was sealed for a person in its place, at any depth; answer the tree, and what that was."""

@@ -18,6 +18,7 @@ from holdfast.application.housekeeping import write_keyframe
 from holdfast.application.kit import Kit
 from holdfast.application.loading import caption_of
 from holdfast.application.quarantine_files import parts_of_report, report_of, report_or_remains
+from holdfast.application.quarantine_marks import is_quarantined
 from holdfast.application.reading import Reader
 from holdfast.application.recovery.quarantine_draft import (
     draft_report,
@@ -34,6 +35,7 @@ from holdfast.application.trailing import Trail, actor_of
 from holdfast.application.validate import list_one, validate_listed
 from holdfast.application.writer import Writer
 from holdfast.domain.audit_type import AuditType
+from holdfast.domain.entry_rules import FACT_CHARS_MAX
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointCorruptError,
@@ -46,18 +48,10 @@ from holdfast.domain.errors import (
     StoreReadOnlyError,
 )
 from holdfast.domain.ids import check_id, check_workflow_id
-from holdfast.domain.quarantine import (
-    Kind,
-    Quarantined,
-    Release,
-    decode_report,
-    encode_report,
-    in_pieces,
-    mark_name,
-)
+from holdfast.domain.quarantine import Kind, Quarantined, Release, decode_report, encode_report, in_pieces
+from holdfast.domain.quarantine_marks import mark_name
 from holdfast.domain.recovery_plan import Damage, Piece
 from holdfast.domain.time import timestamp_text
-from holdfast.domain.trail import FACT_CHARS_MAX
 
 _ATTEMPTS_MAX = 20
 #: What makes a checkpoint unusable; a key that is not at hand does not.
@@ -234,7 +228,7 @@ class Quarantine:
 
     def is_quarantined(self, workflow_id: str, sequence: int) -> bool:
         """Tell whether a checkpoint is barred."""
-        return quarantine_files.is_quarantined(self._store, workflow_id, sequence)
+        return is_quarantined(self._store, workflow_id, sequence)
 
     def entries(self) -> list[Quarantined]:
         """Answer everything that was set aside, the store's own files too, the oldest first."""

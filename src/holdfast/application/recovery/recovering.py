@@ -260,8 +260,9 @@ class Recovery:
         return NoValidCheckpointError(
             f"{said}; {head.event_seq} events were committed",
             place=way.workflow_id,
-            hint="See `holdfast quarantine list`; restore the files from a backup and release them, or start "
-            "over from the events: `holdfast recover WORKFLOW --fresh`, in a program on_no_valid=fresh.",
+            hint="See `holdfast quarantine list`; restore the files from a backup and release them, or start"
+            f" over from the events: `holdfast recover {way.workflow_id} --fresh`, in a program"
+            " on_no_valid=fresh.",
         )
 
     def _events(self, account: _Account, way: Way) -> Iterator[Event]:

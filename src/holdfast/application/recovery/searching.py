@@ -8,10 +8,10 @@ from typing import Any
 
 from holdfast.application.kit import Kit
 from holdfast.application.reading import Reader
-from holdfast.application.recovery.vanished import vanished
 from holdfast.application.resolve import Found, living
 from holdfast.application.revealing import Revealed
 from holdfast.application.survey import survey
+from holdfast.application.vanished import vanished
 from holdfast.domain.checkpoint import has_ended
 from holdfast.domain.errors import UNUSABLE, CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 from holdfast.domain.ids import CheckpointID

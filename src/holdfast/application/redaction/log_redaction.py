@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import traceback
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from holdfast.domain.value import value
 
 #: What every record has; the rest was given by the caller as `extra`.
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -27,7 +28,7 @@ class HidesAll(HidesText, Protocol):
         """Hide the secrets of a plain tree; answer it with the paths of what was hidden."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Failure:
     """An error as it may be stored: its message and stack trace, without secrets."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hmac
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from holdfast.domain.value import value
 from holdfast.ports import SecretKey
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class DataKey:
     """An unwrapped key. Nothing of it is ever shown."""
 

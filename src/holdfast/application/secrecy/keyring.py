@@ -20,6 +20,7 @@ from holdfast.application.secrecy.data_key import DataKey
 from holdfast.domain import plainjson
 from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.audit_type import AuditType
+from holdfast.domain.base64_text import from_base64, to_base64
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointCorruptError,
@@ -39,8 +40,8 @@ from holdfast.domain.keyring_file import (
     lookup_name,
     tombstone_name,
 )
-from holdfast.domain.note import from_base64, to_base64
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head
+from holdfast.domain.value import value
 from holdfast.ports import Cipher, KeySource, SecretKey, Store
 
 KEY_BYTES = 32
@@ -66,7 +67,7 @@ class _Remembered:
     checked_at: float
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Destruction:
     """What a commit must hold to destroy a key: files that go, and what they must be until then."""
 
@@ -302,7 +303,8 @@ class Keyring:
             raise self._rotated(KEYRING)
         key_id, material = secrets.token_hex(16), secrets.token_bytes(KEY_BYTES)
         opened = {"scope": scope, "key": to_base64(material)}
-        checks = [check for check in self.file.wrappings if check in self._keks]
+        # Never by a key that is on its way out: a rotation would not come to an end, or leave this behind.
+        checks = [check for check in self.file.wanted if check in self._keks]
         wrapped = WrappedKey({check: self.wrap(key_id, opened, check) for check in checks})
         key = self._ready(key_id, scope, material)
         files: dict[str, bytes | None] = {

@@ -8,13 +8,14 @@ not open. Nothing is decompressed or parsed before its seal has been checked.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from holdfast.application.secrecy.data_key import DataKey
 from holdfast.application.secrecy.keyring import Keyring
 from holdfast.domain import plainjson
 from holdfast.domain.audit_entry import AuditEntry
+from holdfast.domain.base64_text import from_base64, to_base64
 from holdfast.domain.checkpoint import CheckpointStatus
 from holdfast.domain.errors import (
     CheckpointCorruptError,
@@ -24,10 +25,10 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.event import Event, encode_event
 from holdfast.domain.keyring_file import STORE_SCOPE, subject_scope, workflow_scope
-from holdfast.domain.note import from_base64, to_base64
 from holdfast.domain.payload import commitment, decode_payload
 from holdfast.domain.record import EventRecord
 from holdfast.domain.time import timestamp_text
+from holdfast.domain.value import value
 from holdfast.ports import Store
 
 VERSION = 1
@@ -38,7 +39,7 @@ CREATED_EVENT = "CHECKPOINT_CREATED"
 _HINT = "Restore an older checkpoint, run `holdfast doctor`, and find out who wrote to the store."
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Sealer:
     """Seals what is written to one workflow, all of it with one key."""
 

@@ -22,7 +22,7 @@ class LenientReader(Reader):
         if not is_current(self._kit, restored.schema):
             # Only the program that knows the step to its version can take it.
             return super().revived(found, restored)
-        tree = self.whole(restored)
+        tree = self.whole(found, restored)
         revealed = reveal(tree, self._kit.resolver, self._kit.packer)
         return revive_known(tree, self._kit.registry), revealed
 

@@ -81,17 +81,19 @@ class _Comparison:
         """Compare lists by the items they have in common, so that a window that moved on is just that."""
         old, new, earlier = ([self._pack(item) for item in items] for items in (replayed, stored, before))
         removed, shift = Counter(earlier) - Counter(old), 0
+        # Then nothing here is the caller's doing, wherever events moved things to.
+        is_as_before = new == earlier
         for splice in align(old, new):
             gone = list(range(splice.at - shift, splice.at - shift + splice.remove))
             shift += splice.stop - splice.start - splice.remove
             come = list(range(splice.start, splice.stop))
             for index, place in _pairs(gone, come, replayed, stored):
-                was = before[index] if index < len(before) else NOTHING
                 kept = NOTHING if place is None else stored[place]
+                was = kept if is_as_before else before[index] if index < len(before) else NOTHING
                 yield from self._values(was, replayed[index], kept, (*path, index))
             for place in come:
                 # What an event removed and is there still was not put there by anybody.
-                is_left = removed[new[place]] > 0
+                is_left = is_as_before or removed[new[place]] > 0
                 was, kind = (stored[place], Kind.LEFT_OUT) if is_left else (NOTHING, Kind.UNEXPLAINED)
                 yield Discrepancy(kind, (*path, place), was, NOTHING, stored[place])
 

@@ -99,17 +99,14 @@ class TimeTravel:
         self._trail = trail
         self._reader = reader
 
-    def state_at(self, name: CheckpointName, *, stacklevel: int = 3) -> WorkflowState:
-        """Answer the state at a checkpoint or a point, verified.
+    def state_at(self, ref: CheckpointRef, *, stacklevel: int = 3) -> WorkflowState:
+        """Answer the state at a point between checkpoints, verified; warnings are about so many levels up.
 
         Raises:
             CheckpointNotFoundError: there is no such point, or too little is kept to get there.
             CheckpointCorruptError: stored bytes are not what was committed.
             UnsupportedVersionError: the state has a shape that this program does not know.
         """
-        ref = as_point(name)
-        if ref is None:
-            return self._reader.restore(name, stacklevel=stacklevel + 1)
         point = self._at(ref, is_strict=True)
         _warn(point, stacklevel + 1)
         revealed = reveal(point.tree, self._kit.resolver, self._kit.packer)
@@ -134,7 +131,7 @@ class TimeTravel:
         restored = self._reader.restored(found)
         return Point(
             found.workflow_id,
-            self._reader.whole(restored),
+            self._reader.whole(found, restored),
             found,
             found.entry.event_seq,
             notes=restored.notes,

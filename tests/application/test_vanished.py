@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.application.history import look, read_events
-from holdfast.application.recovery.vanished import told_by, vanished
+from holdfast.application.vanished import told_by, vanished
 from holdfast.domain.errors import CheckpointCorruptError, NoValidCheckpointError
 from holdfast.domain.event import Event
 from tests.process.conftest import fast_folder as fast_folder

@@ -1,0 +1,106 @@
+"""What a trail tells of and the store beside it no longer holds: `untold` looks the other way.
+
+Every checkpoint and every event is told in the commit that makes it, and a workflow never steps back: pruning
+and erasing leave its head where it was. So one that stands below what was told has lost something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.domain.audit_type import AuditType
+from holdfast.domain.errors import CheckpointCorruptError
+from holdfast.domain.record import Head
+from holdfast.domain.trail_check import Fault, Kind
+from holdfast.ports import Store
+
+_CHECKPOINTS = frozenset({AuditType.CHECKPOINT_CREATED, AuditType.WORKFLOW_FORKED, AuditType.SCHEMA_MIGRATED})
+
+
+@dataclass(slots=True)
+class _Told:
+    """The newest checkpoint and the newest event of a workflow that were told."""
+
+    sequence: int = 0
+    event_seq: int = 0
+    event_hash: str = ""
+
+    def checkpoint(self, sequence: int) -> None:
+        self.sequence = max(self.sequence, sequence)
+
+    def pruned(self, last: int) -> None:
+        """Forget the checkpoint if it is the newest itself: a listing made anew need not know of that."""
+        if last >= self.sequence:
+            self.sequence = 0
+
+    def event(self, event_seq: int, event_hash: str) -> None:
+        if event_seq >= self.event_seq:
+            self.event_seq, self.event_hash = event_seq, event_hash
+
+
+class Missing:
+    """Hears a trail once, from its start, and keeps a few numbers of each workflow."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, _Told] = {}
+
+    def hear(self, fields: Mapping[str, Any]) -> None:
+        """Take what an entry tells of a workflow; one that was erased is forgotten."""
+        facts = fields.get("data")
+        if not facts or "workflow" not in fields or not is_own(fields):
+            return
+        workflow_id, kind = fields["workflow"], fields["type"]
+        if "event_hash" in facts:
+            self._of(workflow_id).event(_number(facts, "event_seq"), facts["event_hash"])
+        elif kind in _CHECKPOINTS:
+            self._of(workflow_id).checkpoint(_number(facts, "cp_seq"))
+        elif kind == AuditType.CHECKPOINTS_PRUNED:
+            self._of(workflow_id).pruned(_number(facts, "last"))
+        elif erases(fields):
+            self._told.pop(workflow_id, None)
+
+    def _of(self, workflow_id: str) -> _Told:
+        told = self._told.get(workflow_id)
+        if told is None:
+            told = self._told[workflow_id] = _Told()
+        return told
+
+    def faults(self, store: Store) -> Iterator[Fault]:
+        """Compare with where the workflows stand now, which may be further than what was heard."""
+        for workflow_id, told in self._told.items():
+            # A head that cannot be read is told by whoever reads the workflow.
+            with suppress(CheckpointCorruptError):
+                problem = _problem(told, store.head(workflow_id))
+                if problem:
+                    yield Fault(Kind.STORE, problem, f"workflow {workflow_id}")
+
+
+def is_own(fields: Mapping[str, Any]) -> bool:
+    """Tell whether Holdfast itself made an entry; the facts of an application's are its own affair."""
+    return bool(fields["id"] == f"AE-{fields['seq']:06d}")
+
+
+def erases(fields: Mapping[str, Any]) -> bool:
+    """Tell whether an entry tells that the data of its workflow were erased."""
+    # An application's event may have the same type, and so has what tells of a session's record.
+    return fields["type"] == AuditType.DATA_ERASED and "scope" in fields.get("data", {})
+
+
+def _number(facts: Mapping[str, Any], name: str) -> int:
+    """Answer a fact that is a number; 0 where there is none."""
+    number = facts.get(name)
+    return number if isinstance(number, int) else 0
+
+
+def _problem(told: _Told, head: Head) -> str:
+    """Say what is missing; empty if nothing is."""
+    if head.sequence < told.sequence:
+        return f"the trail tells of checkpoint {told.sequence}, which is neither stored nor erased"
+    if head.event_seq < told.event_seq:
+        return f"the trail tells of event {told.event_seq}, and the events end with {head.event_seq}"
+    if head.event_seq == told.event_seq and told.event_hash not in ("", head.event_hash):
+        return f"event {told.event_seq} is not the one that the trail tells of"
+    return ""
