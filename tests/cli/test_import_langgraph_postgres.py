@@ -15,19 +15,23 @@ from langgraph.types import Command
 from holdfast.integrations.langgraph import HoldfastSaver
 from tests.adapters.postgres import server
 from tests.cli.conftest import Run
-from tests.cli.test_import_langgraph_sqlite import graph
+from tests.cli.test_import_langgraph_sqlite import OLD, continued, graph
 
 _numbers = itertools.count(1)
+
+
+def new_database() -> str:
+    name = f"agents_{next(_numbers)}"
+    host = server.parameters()["host"]
+    with psycopg.connect(f"postgresql://postgres@/postgres?host={host}", autocommit=True) as connection:
+        connection.execute(f"create database {name}")
+    return f"postgresql://postgres@/{name}?host={host}"
 
 
 @pytest.fixture
 def source() -> Iterator[str]:
     """A database of a PostgresSaver's, with two threads that wait for an answer."""
-    name = f"agents_{next(_numbers)}"
-    host = server.parameters()["host"]
-    with psycopg.connect(f"postgresql://postgres@/postgres?host={host}", autocommit=True) as connection:
-        connection.execute(f"create database {name}")
-    url = f"postgresql://postgres@/{name}?host={host}"
+    url = new_database()
     with PostgresSaver.from_conn_string(url) as saver:
         saver.setup()
         for thread in ("one", "two"):
@@ -65,3 +69,16 @@ def test_a_database_that_is_none_of_the_savers_is_told(run: Run, tmp_path: Path)
     assert result.exit_code == 13
     assert "no checkpoints of LangGraph" in result.err and "Traceback" not in result.err
     assert not (tmp_path / "store").exists()
+
+
+def test_what_an_older_langgraph_wrote_is_brought_over_and_continued(run: Run, tmp_path: Path):
+    url = new_database()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute((OLD / "checkpoints.sql").read_bytes())
+    result = run("import", "langgraph-postgres", url, "--store", tmp_path / "store", "--json")
+    assert result.exit_code == 0, result.err
+    assert result.data == {"threads": 2, "checkpoints": 12, "writes": 20, "dry_run": False}
+    assert continued(str(tmp_path / "store")) == ["hi", "hello", "low"]
+    with psycopg.connect(url) as connection:
+        columns = connection.execute("select * from checkpoint_writes").description or []
+    assert "task_path" not in [column.name for column in columns]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
@@ -162,3 +162,39 @@ def test_a_file_of_before_task_paths_is_read(run: Run, source: Path, tmp_path: P
     connection.close()
     result = run("import", "langgraph-sqlite", source, "--store", tmp_path / "store", "--json")
     assert result.data["checkpoints"] == 10
+
+
+OLD = Path(__file__).parents[1] / "fixtures" / "langgraph_0_2"
+
+
+def look(state: Chat) -> dict[str, Any]:
+    return {"messages": [ToolMessage("low", tool_call_id="call-1")]}
+
+
+def old_graph(saver: Any) -> Any:
+    """The agent of the fixture, as a program of today."""
+    inner = StateGraph(Chat).add_node("ask", ask).add_edge(START, "ask").add_edge("ask", END)
+    outer = (
+        StateGraph(Chat).add_node("greet", greet).add_node("look", look).add_node("inner", inner.compile())
+    )
+    outer.add_edge(START, "greet").add_edge("greet", "look").add_edge("look", "inner").add_edge("inner", END)
+    return outer.compile(checkpointer=saver)
+
+
+def continued(store: str) -> list[str]:
+    """Answer the question that a thread of the fixture waits with, and give its messages."""
+    with HoldfastSaver.open(store) as saver:
+        config = {"configurable": {"thread_id": "one"}}
+        assert old_graph(saver).get_state(config).next == ("inner",)
+        end = old_graph(saver).invoke(Command(resume="yes"), config)
+        assert end["answer"] == "yes"
+        return [message.content for message in end["messages"]]
+
+
+def test_what_an_older_langgraph_wrote_is_brought_over_and_continued(run: Run, tmp_path: Path):
+    result = run(
+        "import", "langgraph-sqlite", OLD / "checkpoints.db", "--store", tmp_path / "store", "--json"
+    )
+    assert result.exit_code == 0, result.err
+    assert result.data == {"threads": 2, "checkpoints": 12, "writes": 20, "dry_run": False}
+    assert continued(str(tmp_path / "store")) == ["hi", "hello", "low"]

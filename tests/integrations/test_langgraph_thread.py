@@ -149,3 +149,20 @@ def test_a_clock_that_was_put_back_does_not_stop_a_thread():
     assert last["items"].count("step1") == 4
     writer.prune(["t"])
     assert graph.get_state(config_of("t")).values == last
+
+
+def test_reading_further_back_forgets_nothing_that_is_on_its_way(monkeypatch):
+    writer, saver = two_savers()
+    configs = chain(writer, LONG)
+    assert channels(saver, config_of("t")) == {"n": LONG}
+    # A run puts a checkpoint, and has not come to wait for it.
+    monkeypatch.setattr(Recording, "wait", lambda *_: None)
+    queued = put(saver, configs[-1], {"n": LONG + 1}, LONG + 1)
+    monkeypatch.undo()
+    thread = saver._recorder.thread("t")
+    with thread:
+        # Another asks for one of the first meanwhile.
+        assert thread.any_put("", id_of(configs[0])) is not None
+        newest = thread.newest("")
+    assert newest is not None and newest.id == id_of(queued)
+    assert channels(saver, config_of("t")) == {"n": LONG + 1}

@@ -135,15 +135,11 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
                 and all(put.metadata.get(key) == value for key, value in (filter or {}).items())
             )
 
-        found = [
-            [
-                (put, thread_id)
-                for put in self._puts(thread_id, config, limit if is_bare else None)
-                if fits(put)
-            ]
-            for thread_id in self._thread_ids(config)
-        ]
-        ordered = merge(*found, key=lambda pair: pair[0].id, reverse=True)
+        def found(thread_id: str) -> Iterator[tuple[Put, str]]:
+            puts = self._puts(thread_id, config, limit if is_bare else None)
+            return ((put, thread_id) for put in puts if is_bare or fits(put))
+
+        ordered = merge(*map(found, self._thread_ids(config)), key=lambda pair: pair[0].id, reverse=True)
         return (self._listed(thread_id, put) for put, thread_id in islice(ordered, limit))
 
     def get_delta_channel_history(
@@ -325,10 +321,9 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
             return thread.newest_first(ns, limit)
 
     def _listed(self, thread_id: str, put: Put) -> CheckpointTuple:
-        thread = self._recorder.thread(thread_id)
         return listed(
             _config(thread_id, put.ns, put.id),
-            lambda: self._checkpoint(thread, put),
+            lambda: self._checkpoint(self._recorder.thread(thread_id), put),
             _metadata(put),
             _parent_config(thread_id, put),
             lambda: self._writes(put),

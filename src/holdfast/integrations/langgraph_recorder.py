@@ -70,14 +70,14 @@ class Recorder:
         """Answer what is remembered of a thread."""
         if not thread_id:
             raise InvalidIdError("the thread id is empty", hint='Set configurable["thread_id"] to some text.')
-        workflow_id = workflow_name(_ROOM, thread_id)
         with self._mutex:
-            thread = self._threads.get(workflow_id)
+            thread = self._threads.get(thread_id)
             if thread is None:
-                thread = self._threads[workflow_id] = Thread(self.recording, workflow_id)
+                thread = Thread(self.recording, workflow_name(_ROOM, thread_id))
+                self._threads[thread_id] = thread
                 if len(self._threads) % _ROOM_EVERY == 0:
                     self._make_room()
-            self._threads.move_to_end(workflow_id)
+            self._threads.move_to_end(thread_id)
             return thread
 
     def thread_ids(self) -> list[str]:

@@ -263,7 +263,12 @@ class Thread:
 
     def _reach_back(self) -> None:
         """Read twice as much of the journal as before."""
-        self._read(max(self._after - (self._head - self._after) - _FIRST_EVENTS, 0), self._head)
+        after = max(self._after - (self._head - self._after) - _FIRST_EVENTS, 0)
+        if self._queued is not None:
+            # It is in no journal yet. What was read without it would pass for all there is.
+            self.recording.is_kept(self._queued)
+        self.made, head = self.recording.head(self.workflow_id)
+        self._read(after, head)
 
     def _read(self, after: int, head: int) -> None:
         self._forget()

@@ -142,9 +142,9 @@ class Values:
 
     def _decoded(self, value: Any, kind: Kind) -> Any:
         if kind == "messages":
-            return list(map(_message, value))
+            return _messages(value)
         if kind == "message":
-            return _message(value)
+            return _messages([value])[0]
         if kind == "typed":
             return self._typed(value)
         assert isinstance(kind, dict)
@@ -238,9 +238,9 @@ def owned(value: Any) -> Any:
     """Copy data that are remembered: whoever gets them may change them."""
     kind = type(value)
     if kind is dict:
-        return {key: owned(item) for key, item in value.items()}
+        return {key: item if type(item) in _SCALARS else owned(item) for key, item in value.items()}
     if kind is list:
-        return [owned(item) for item in value]
+        return [item if type(item) in _SCALARS else owned(item) for item in value]
     return value if kind in _SCALARS or kind is bytes else copy.deepcopy(value)
 
 
@@ -261,21 +261,30 @@ def _all_fields(messages: list[Any]) -> list[dict[str, Any] | None]:
     ]
 
 
-def _message(fields: Any) -> BaseMessage:
-    """Make a message of what was stored of one; what does not fit its class as it is today is validated."""
-    kind = fields.get("type") if type(fields) is dict else None
-    cls = _BY_TYPE.get(kind) if type(kind) is str else None
-    if cls is None:
-        raise CheckpointSchemaError("what is stored as a message is of no known type")
-    if fields.keys() != _FIELDS[cls]:
-        return _validated(cls, fields)
-    message = _new(cls)
-    # As pydantic does for what is known to be right: it was, when it was stored, and its bytes are verified.
-    _set_dict(message, fields)
-    _set_fields(message, set(_FIELDS[cls]))
-    _set_extra(message, None)
-    _set_private(message, None)
-    return message
+def _messages(stored: Iterable[Any]) -> list[BaseMessage]:
+    """Make messages of what was stored of them; what does not fit its class as it is today is validated."""
+    made: list[BaseMessage] = []
+    #: By type, the fields of a message that were found to be those of its class: so are equal ones.
+    fitting: dict[str, tuple[str, ...]] = {}
+    for fields in stored:
+        kind = fields.get("type") if type(fields) is dict else None
+        cls = _BY_TYPE.get(kind) if type(kind) is str else None
+        if cls is None or kind is None:
+            raise CheckpointSchemaError("what is stored as a message is of no known type")
+        names = tuple(fields)
+        if names != fitting.get(kind):
+            if fields.keys() != _FIELDS[cls]:
+                made.append(_validated(cls, fields))
+                continue
+            fitting[kind] = names
+        message = _new(cls)
+        # As pydantic does for what is known to be right: it was when it was stored, and is verified.
+        _set_dict(message, fields)
+        _set_fields(message, set(_FIELDS[cls]))
+        _set_extra(message, None)
+        _set_private(message, None)
+        made.append(message)
+    return made
 
 
 def _validated(cls: type[BaseMessage], fields: dict[str, Any]) -> BaseMessage:
