@@ -18,6 +18,7 @@ FEATURES = (
     *("Home", "Timeline", "Graph", "Checkpoint", "Difference", "Dialogs", "Live", "Audit"),
     *("Proofs and exports", "Storage", "Quarantine", "Search", "Deep links", "Keyboard", "Accessibility"),
     *("Themes and print", "Offline", "Redaction", "Roles", "Time", "Demo", "Report"),
+    "Small screens",
 )
 
 

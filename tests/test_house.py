@@ -62,6 +62,40 @@ TESTED_ELSEWHERE = {
     "application/comparison.py": "application/test_snapshot.py",
 }
 
+#: Rooms that opening a store, committing and restoring need nothing of.
+LATE_ROOMS = {
+    f"holdfast.{name}"
+    for name in (
+        "application.access",
+        "application.audit.audit_log",
+        "application.audit.log_keeping",
+        "application.holding",
+        "application.key_care",
+        "application.observing",
+        "application.privacy.erasing",
+        "application.privacy.subject_export",
+        "application.progress_files",
+        "application.quarantine_files",
+        "application.recording",
+        "application.recovery",
+        "application.removing",
+        "application.requests",
+        "application.retain",
+        "application.sessions",
+        "application.subjects",
+        "application.travel",
+        "application.upgrading",
+        "application.validate",
+        "domain.log_check",
+        "domain.note",
+        "domain.quarantine",
+        "domain.recovery_plan",
+        "domain.replay",
+        "domain.session_record",
+        "domain.telemetry",
+    )
+}
+
 MODULES = sorted(path for path in SOURCE.rglob("*.py"))
 ROOM_DOORS = [path for path in MODULES if path.name == "__init__.py" and path != FRONT_DOOR]
 MIRRORED = [path for path in MODULES if path.name not in ("__init__.py", "__main__.py")]
@@ -245,6 +279,16 @@ def test_the_front_door_opens_no_room_by_itself() -> None:
 
 def test_the_command_line_starts_without_what_help_does_not_need() -> None:
     assert modules_loaded_by("import holdfast.cli.main") & SLOW_TO_IMPORT == set()
+
+
+@pytest.mark.parametrize("scheme", ["file", "sqlite"])
+def test_the_first_checkpoint_waits_for_no_room_that_it_does_not_use(scheme: str, tmp_path: Path) -> None:
+    loaded = modules_loaded_by(
+        f"import holdfast; service = holdfast.open({f'{scheme}:{tmp_path}/store'!r}); "
+        "service.create_checkpoint('W', {'n': 1}); service.restore_checkpoint('W@latest'); service.close()"
+    )
+    assert "holdfast.application.engine" in loaded
+    assert loaded & (LATE_ROOMS | {"asyncio", "cryptography", "difflib", "socket", "tomllib"}) == set()
 
 
 def test_every_error_code_is_documented_and_nothing_else() -> None:

@@ -31,12 +31,12 @@ from holdfast.application.service import CheckpointService
 from holdfast.config import Config, without_secrets
 from holdfast.domain.errors import ConfigError, StoreNotFoundError
 from holdfast.domain.ids import check_id
-from holdfast.domain.note import Verify
 from holdfast.domain.plain import TypeRegistry
 from holdfast.ports import Cipher, Clock, IdSource, KeySource, Store
 
 if TYPE_CHECKING:
     from holdfast.application.async_opening import AsyncOpening
+    from holdfast.domain.note import Verify
 
 #: A scheme has two letters at least: `C:\\...` is a path.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(.*)", re.DOTALL)

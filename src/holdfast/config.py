@@ -66,6 +66,8 @@ class Config:
         redact: whether secrets are hidden before anything is written.
         redact_patterns: a TOML file with patterns and names of the user's own; see docs/redaction.md.
         redact_engine: what searches for secrets: `re2`, `re`, or `auto` for the faster one installed.
+        resolver: gives back what was hidden, to `holdfast reveal` and the dashboard: where the secrets are
+            (`file:PATH`, `env:NAME`, `command:PROGRAM`), or a function of yours as `module:function`.
         auto_recovery: whether workflows that crashed are recovered when the store is opened.
         max_recovery_attempts: how often the work of one checkpoint is resumed; its own limit wins.
         recovery_timeout_seconds: how long a recovery may take.
@@ -117,6 +119,7 @@ class Config:
     redact: bool = True
     redact_patterns: str | None = None
     redact_engine: str = "auto"
+    resolver: str | None = None
     auto_recovery: bool = False
     max_recovery_attempts: int = 3
     recovery_timeout_seconds: float = 300.0
@@ -222,7 +225,7 @@ def without_secrets(url: str) -> str:
 
 def shown(name: str, value: Any) -> str:
     """Write the value of a setting for people; what follows `command:` may hold secrets."""
-    if isinstance(value, str) and name.startswith("encryption_key"):
+    if isinstance(value, str) and (name.startswith("encryption_key") or name == "resolver"):
         scheme, colon, _ = value.partition(":")
         return f"{scheme}:..." if colon else "..."
     if isinstance(value, bool):

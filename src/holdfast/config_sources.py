@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -41,16 +40,8 @@ _OTHER_VARIABLES = frozenset(
         "HOLDFAST_VERBOSE",
     }
 )
-_WORDS = {
-    "1": True,
-    "true": True,
-    "yes": True,
-    "on": True,
-    "0": False,
-    "false": False,
-    "no": False,
-    "off": False,
-}
+_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+_WORDS = {**dict.fromkeys(_YES, True), **dict.fromkeys(_NO, False)}
 
 
 class Source(StrEnum):
@@ -227,6 +218,9 @@ def _from_file(kinds: Mapping[str, str], path: str | os.PathLike[str] | None, pr
     place = Path(FILE_NAME if path is None else path)
     try:
         text = place.read_text(encoding="utf-8")
+        # Most have no such file.
+        import tomllib
+
         written = tomllib.loads(text)
     except FileNotFoundError:
         if path is None:
@@ -277,6 +271,8 @@ class ConfigFile:
 
     def _line(self, keys: tuple[str, ...]) -> int | None:
         """Find the first line that, with all before it, makes a file that has the key."""
+        import tomllib
+
         lines = self.text.splitlines(keepends=True)
         for count in range(1, len(lines) + 1):
             try:

@@ -153,6 +153,20 @@ def test_print_has_what_is_read_and_not_what_is_pressed(looking, route):
     assert looking.page.evaluate(TOO_WIDE) <= 0
 
 
+@pytest.mark.parametrize("route", ["/runs", "/runs/kelp?tab=checkpoints", "/audit", "/storage"])
+def test_tables_fit_on_paper_and_times_are_told_there(browser, small, route):
+    """720 pixels are what an A4 page has beside its margins."""
+    with visit(browser, small, viewport={"width": 720, "height": 1000}) as visited:
+        visited.go(route)
+        visited.page.emulate_media(media="print")
+        assert visited.page.evaluate(TOO_WIDE) <= 0
+        # Words are not broken into letters to make it so.
+        for row in visited.page.locator("main tbody tr[data-row]").all()[:5]:
+            box = row.bounding_box()
+            assert box is not None and box["height"] < 120
+        visited.check()
+
+
 def test_times_are_relative_with_local_and_utc_on_hover(looking):
     looking.go("/runs")
     expect(looking.page.locator("main time").first).to_have_attribute(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.sync_api import expect
@@ -136,3 +137,13 @@ def test_a_store_of_very_many_runs_says_that_it_is_still_looked_at(browser, tmp_
             expect(visited.at("unfinished")).to_contain_text("there are more")
             expect(visited.at("unfinished")).to_have_count(0)
             expect(visited.page.get_by_role("group", name="Runs by status")).to_contain_text("3")
+
+
+@pytest.mark.parametrize(("hours", "said"), [(73, "3 days ahead of"), (-73, "3 days behind")])
+def test_a_clock_that_differs_from_that_of_the_server_is_told(browser, small, hours, said):
+    with visit(browser, small) as visited:
+        expect(visited.page.get_by_text("Clocks differ")).to_have_count(0)
+        visited.page.clock.set_fixed_time(datetime.now(UTC) + timedelta(hours=hours))
+        visited.page.reload()
+        visited.settle()
+        expect(visited.page.get_by_role("status").filter(has_text="Clocks differ")).to_contain_text(said)

@@ -158,3 +158,20 @@ def test_views_of_a_run_are_changed_by_arrows(looking):
     expect(looking.page.get_by_role("tab", name="Graph")).to_have_attribute("aria-selected", "true")
     expect(looking.page.get_by_role("tab", name="Graph")).to_be_focused()
     assert looking.route == "/runs/kelp?tab=graph"
+
+
+def test_the_card_of_who_is_signed_in_goes_out_of_the_way(looking):
+    card, summary = looking.page.locator(".who-card"), looking.page.locator("details.who summary")
+    summary.click()
+    expect(card).to_be_visible()
+    looking.press("Escape")
+    expect(card).not_to_be_visible()
+    expect(summary).to_be_focused()
+    summary.click()
+    card.locator("p").first.click()
+    expect(card).to_be_visible()
+    looking.heading.click()
+    expect(card).not_to_be_visible()
+    summary.click()
+    looking.go("/runs")
+    expect(card).not_to_be_visible()

@@ -53,7 +53,7 @@ def test_an_answer_waits_for_a_workflow_that_nobody_runs(run: Run, program: str)
     answered = run("approve", "W", *words)
     assert answered.exit_code == Exit.DONE
     assert answered.out == "publish of W publish granted\n"
-    assert "`holdfast resume W --app PROGRAM` goes on with the answer" in answered.err
+    assert f"`holdfast resume W --app {program}:panel` goes on with the answer" in answered.err
     [question] = run("approve", "--list", "W", "--json").data["questions"]
     assert (question["answer"]["by"], question["answer"]["granted"]) == ("ada", True)
     assert "by ada, not taken in yet" in run("approve", "--list").out
@@ -67,11 +67,21 @@ def test_an_answer_may_be_no(run: Run, program: str) -> None:
     assert run("resume", "W", "--app", f"{program}:panel", "--json").data["value"]["granted"] is False
 
 
+@pytest.mark.parametrize("value", ["{bad", " [1,"])
+def test_a_value_that_is_broken_json_grants_nothing(run: Run, program: str, value: str) -> None:
+    refused = run("approve", "W", "--value", value)
+    assert refused.exit_code == Exit.USAGE and "--value: that is no JSON" in refused.err
+    assert run("approve", "--list", "W", "--json").data["questions"][0]["answer"] is None
+    assert run("approve", "W", "--value", f'"{value}"').exit_code == Exit.DONE
+
+
 def test_nothing_is_answered_twice(run: Run, program: str) -> None:
     assert run("approve", "W", "--by", "ada").exit_code == Exit.DONE
     waiting = run("approve", "W", "--by", "eve")
     assert waiting.exit_code == Exit.NOT_FOUND
     assert "was answered by ada" in waiting.err
+    assert f"Go on with `holdfast resume W --app {program}:panel`." in waiting.err
+    assert f"Go on with `holdfast resume W --app {program}:panel`." in run("pause", "W").err
     assert run("resume", "W", "--app", f"{program}:panel").exit_code == Exit.DONE
     over = run("approve", "W", "publish", "--json")
     assert (over.exit_code, over.error["code"]) == (Exit.NOT_FOUND, "no_such_question")

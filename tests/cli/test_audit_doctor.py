@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -70,3 +71,20 @@ def test_keys_that_are_none_fail(run: Run, signed: tuple[Path, str], monkeypatch
     assert result.exit_code == Exit.CORRUPT
     failed = {check["name"]: check["detail"] for check in result.data["checks"] if check["status"] == "fail"}
     assert "no" in failed["trail"] and "key" in failed["trail"]
+
+
+def test_a_trail_that_leaves_workflows_out_is_a_warning(run: Run, store: Path):
+    assert "trail tells" not in checks(run, store)
+    shutil.rmtree(store / "audit")
+    status, detail = checks(run, store)["trail tells"]
+    assert status == "warn" and "nothing of the last checkpoint of" in detail
+
+
+def test_a_workflow_that_the_trail_tells_of_and_is_gone_fails(run: Run, store: Path):
+    for folder in (*store.glob("checkpoints/*/wf-1*"), *store.glob("events/*/wf-1*")):
+        shutil.rmtree(folder)
+    result = run("doctor", "--store", store)
+    assert result.exit_code == Exit.CORRUPT and "copy BACKUP STORE" in result.out
+    told = "the trail tells of checkpoint 3, which is neither stored nor erased: workflow WF-1"
+    assert checks(run, store)["trail"] == ("fail", f"1 fault, the first: {told}")
+    assert run("audit", "verify", "--store", store).exit_code == Exit.NOT_VERIFIED

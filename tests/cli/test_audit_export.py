@@ -3,6 +3,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from holdfast.cli.exits import Exit
 from tests.cli.conftest import Run, fill, without_privileges
 
@@ -20,6 +22,13 @@ def test_an_export_is_signed_and_tells_of_itself(run: Run, signed: tuple[Path, s
     )
     checked = subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd="export", check=False)
     assert checked.returncode == 0
+
+
+@pytest.mark.parametrize("more", [(), ("--import", "0" * 16)])
+def test_nothing_is_exported_into_the_store_itself(run: Run, store: Path, more: tuple[str, ...]):
+    result = run("audit", "export", store / "x", *more, "--store", store)
+    assert result.exit_code == Exit.USAGE and "DIR lies in the folder of the store itself" in result.err
+    assert not (store / "x").exists()
 
 
 def test_payloads_are_left_out_if_wished(run: Run, signed: tuple[Path, str]):
@@ -66,3 +75,14 @@ def test_a_strict_trail_lets_nothing_out_that_it_cannot_tell(run: Run, public_fo
     with without_privileges():
         result = run("audit", "export", "out/export", "--store", place)
     assert result.exit_code == Exit.DONE and "not in the trail" in result.err
+
+
+def test_payloads_that_did_not_come_along_are_counted(run: Run, signed: tuple[Path, str]):
+    store, _ = signed
+    assert run("audit", "export", "whole", "--store", store, "--json").data["absent"] == 0
+    for path in store.glob("audit/*/*/payloads.jsonl"):
+        path.unlink()
+    assert "1 payload did not come along" in run("audit", "export", "partial", "--store", store).err
+    told = run("audit", "verify", "--payloads", "--store", store)
+    assert told.exit_code == Exit.NOT_VERIFIED
+    assert "0 as committed, 1 gone" in told.out and "no erasure tells of it" in told.out

@@ -5,7 +5,15 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.cli.audit_verdict import age_text, coverage, leave_of, print_report, report_fields, tail
+from holdfast.cli.audit_verdict import (
+    age_text,
+    coverage,
+    leave_of,
+    print_report,
+    report_fields,
+    silence,
+    tail,
+)
 from holdfast.cli.exits import Exit
 from holdfast.cli.output import Output
 from holdfast.domain.log_check import Level
@@ -20,6 +28,8 @@ def test_the_exit_tells_the_verdict():
     assert leave_of(SOUND, Level.SIGNED) is Exit.DONE
     assert leave_of(SIGNED, Level.PINNED) is Exit.INCONCLUSIVE
     assert leave_of(BROKEN, Level.CHAIN) is Exit.NOT_VERIFIED
+    assert leave_of(replace(SOUND, untold=("W",)), Level.SIGNED) is Exit.INCONCLUSIVE
+    assert leave_of(replace(BROKEN, untold=("W",)), Level.CHAIN) is Exit.NOT_VERIFIED
 
 
 def test_coverage_and_tail_are_told_in_numbers():
@@ -60,3 +70,8 @@ def test_programs_are_told_everything():
     assert (fields["verdict"], fields["level"], fields["required"]) == ("failed", "none", "signed head")
     assert fields["faults"][0]["index"] == 5 and fields["faults"][0]["kind"] == "entry"
     assert len(fields["root"]) == 64
+
+
+def test_of_many_workflows_that_are_left_out_a_few_are_named():
+    assert silence(["A"]) == "nothing of the last checkpoint of 1 workflow: A"
+    assert silence(list("ABCDE")) == "nothing of the last checkpoint of 5 workflows: A, B, C and 2 more"

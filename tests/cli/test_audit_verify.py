@@ -9,7 +9,7 @@ import pytest
 
 from holdfast import bootstrap
 from holdfast.cli.exits import Exit
-from tests.cli.conftest import Run, trail_file
+from tests.cli.conftest import Run, fill, trail_file
 
 
 def test_a_store_is_verified_with_the_key_on_this_machine(run: Run, signed: tuple[Path, str]):
@@ -80,7 +80,9 @@ def test_that_something_is_wrong_is_told_in_the_trail(run: Run, signed: tuple[Pa
     ]
 
 
-def test_a_store_that_was_put_back_is_found_by_a_pin_only(run: Run, signed: tuple[Path, str], tmp_path: Path):
+def test_a_store_that_was_put_back_is_found_by_a_pin_only(
+    run: Run, signed: tuple[Path, str], tmp_path: Path, monkeypatch
+):
     store, key = signed
     copy = tmp_path / "copy"
     shutil.copytree(store, copy)
@@ -89,6 +91,8 @@ def test_a_store_that_was_put_back_is_found_by_a_pin_only(run: Run, signed: tupl
     run("audit", "anchor", "--pin", "pin", "--store", store)
     given = ("--key", key, "--pin", "pin")
     assert run("audit", "verify", *given, "--store", store).exit_code == Exit.DONE
+    # Where the key is, it remembers.
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "elsewhere"))
     assert run("audit", "verify", "--key", key, "--store", copy).exit_code == Exit.DONE
     result = run("audit", "verify", *given, "--store", copy)
     assert result.exit_code == Exit.NOT_VERIFIED and "the log ends before" in result.out
@@ -201,3 +205,34 @@ def test_an_export_that_nobody_signed_is_verified_by_its_chains(run: Run, store:
     run("audit", "export", "export", "--store", store)
     told = run("audit", "verify", "export", "--json")
     assert (told.exit_code, told.data["level"], told.data["origin"]) == (0, "chain", "")
+
+
+def test_a_trail_that_is_gone_does_not_pass_for_one_that_is_right(run: Run, store: Path):
+    shutil.rmtree(store / "audit")
+    result = run("audit", "verify", "--store", store)
+    assert result.exit_code == Exit.INCONCLUSIVE
+    assert "nothing of the last checkpoint of" in result.out and "switched off" in result.out
+    # What was told of this look is all that there is now.
+    told = run("audit", "verify", "--store", store, "--json").data
+    assert told["verdict"] == "inconclusive" and told["untold"] and not told["faults"]
+
+
+def test_a_store_put_back_from_a_backup_is_told_by_the_head_that_the_key_remembers(
+    run: Run, signed: tuple[Path, str], tmp_path: Path
+):
+    store, _ = signed
+    shutil.copytree(store, "backup")
+    fill(store)
+    run("audit", "anchor", "--store", store)
+    assert run("audit", "verify", "--store", store).exit_code == Exit.DONE
+    shutil.rmtree(store)
+    shutil.copytree("backup", store)
+    result = run("audit", "verify", "--store", store)
+    assert result.exit_code == Exit.NOT_VERIFIED
+    assert "last head that the key here signed" in result.out and "`.head` file" in result.out
+    doctor = run("doctor", "--store", store)
+    assert doctor.exit_code == Exit.CORRUPT and "`.head`" in doctor.out
+    for path in (tmp_path / "config").rglob("*.head"):
+        path.unlink()
+    assert run("audit", "anchor", "--store", store).exit_code == Exit.DONE
+    assert run("audit", "verify", "--store", store).exit_code == Exit.DONE

@@ -41,7 +41,9 @@ def test_a_workflow_that_nobody_runs_is_cancelled_as_soon_as_somebody_does(run: 
     asked = run("cancel", "W", "--yes")
     assert asked.exit_code == Exit.WAITING
     assert asked.out == "Nobody runs W: it is cancelled as soon as somebody does\n"
-    assert run("resume", "W", "--app", program).exit_code == Exit.CANCELLED
+    ended = run("resume", "W", "--app", program)
+    assert ended.exit_code == Exit.CANCELLED and ended.out.startswith("W cancelled in ")
+    assert run("resume", "W", "--app", program).out.startswith("W cancelled before; nothing was run")
     over = run("cancel", "W", "--yes", "--json")
     assert (over.exit_code, over.error["code"]) == (Exit.REFUSED, "workflow_ended")
 

@@ -73,6 +73,7 @@ LOOKING = {
     "quarantine show",
     "replay",
     "report",
+    "reveal",
     "session list",
     "session show",
     "show",

@@ -94,6 +94,14 @@ def test_a_store_is_not_copied_onto_itself(run: Run, store: Path):
         assert (result.exit_code, "the same store" in result.err) == (Exit.USAGE, True)
 
 
+@pytest.mark.parametrize("target", ["{}/inside", "file:{}/inside/deep", "sqlite:{}/own.db", "link/inside"])
+def test_a_store_is_not_copied_into_itself(run: Run, store: Path, target: str):
+    Path("link").symlink_to(store)
+    result = run("copy", store, target.format(store))
+    assert result.exit_code == Exit.USAGE and "DST lies in the folder of the store itself" in result.err
+    assert not (store / "inside").exists() and not (store / "own.db").exists()
+
+
 def test_places_are_compared_as_paths_where_they_are_paths():
     here = os.path.realpath(".")
     assert _place(".") == _place("file:.") == _place(f"file://{here}") == f"file:{here}"

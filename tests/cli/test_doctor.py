@@ -16,8 +16,9 @@ from holdfast.adapters.filesystem.disk import Disk
 from holdfast.cli.doctor import _journal
 from holdfast.cli.exits import Exit
 from tests.cli.conftest import Run
+from tests.cli.encrypted import encrypted_store, use_key
 
-EVERYWHERE = {"trail", "signing key", "store", "files", "history", "clock", "sqlite", "versions"}
+EVERYWHERE = {"trail", "signing key", "sessions", "store", "files", "history", "clock", "sqlite", "versions"}
 NAMES = EVERYWHERE | {"format", "journal", "disk space", "file system", "sync", "permissions"}
 
 
@@ -39,6 +40,18 @@ def test_everything_is_looked_at(run: Run, store: Path):
     assert told["healthy"] and told["store"] == f"file:{store}"
     assert {check["name"] for check in told["checks"]} == NAMES
     assert all(set(check) == {"name", "status", "detail", "hint"} for check in told["checks"])
+
+
+def test_an_encrypted_store_tells_whether_its_key_opens_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    place = encrypted_store(run, monkeypatch, tmp_path)
+    assert checks(run, place)["key"] == "ok"
+    use_key(monkeypatch, b"another key of thirty-two bytes!")
+    result = run("doctor", "--store", place)
+    assert result.exit_code == Exit.CORRUPT and "fail  key" in result.out
+    monkeypatch.delenv("HOLDFAST_ENCRYPTION_KEY")
+    assert checks(run, place)["key"] == "info"
 
 
 def test_a_file_that_was_changed_fails(run: Run, store: Path):
@@ -78,16 +91,7 @@ def test_settings_that_are_damaged_fail_with_20(run: Run, store: Path):
 
 def test_a_store_in_memory_has_no_place_to_look_at(run: Run):
     told = run("doctor", "--json", "--store", "memory:").data
-    assert {check["name"] for check in told["checks"]} == {
-        "store",
-        "files",
-        "history",
-        "clock",
-        "trail",
-        "signing key",
-        "sqlite",
-        "versions",
-    }
+    assert {check["name"] for check in told["checks"]} == EVERYWHERE
 
 
 def test_a_store_in_one_file_tells_its_journal_and_what_can_be_reclaimed(run: Run, tmp_path: Path):

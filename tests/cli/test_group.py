@@ -161,6 +161,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "recover": ("WF-1",),
     "replay": ("WF-1",),
     "report": ("WF-1",),
+    "reveal": ("WF-9", "--resolver", "env:PATH", "--reason", "case 17"),
     "session hand-off": ("s-1",),
     "session list": (),
     "session resume": ("s-1",),
@@ -181,6 +182,7 @@ BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
     "audit proof": (("audit", "anchor"),),
     "hold release": (("hold", "place", "--reason", "case 17"),),
     "import archive": (("export", "WF-1", "--out", "archive.holdfast"),),
+    "reveal": (("fork", "WF-1@1", "WF-9", "--set", "/context/password=hunter2"),),
     "session show": (("session", "hand-off", "s-1"),),
     "subject export": (("subject", "declare", "WF-1", "alice"),),
 }

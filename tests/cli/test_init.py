@@ -3,9 +3,19 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
+import pytest
+
 from holdfast.adapters.crypto.signing import SigningKey
 from holdfast.cli.exits import Exit
 from tests.cli.conftest import Run, without_privileges
+
+
+@pytest.mark.parametrize("url", ["/proc/holdfast", "sqlite:/proc/holdfast/a.db"])
+def test_a_place_where_nothing_can_be_made_is_told_as_that(run: Run, url: str):
+    result = run("init", "--store", url)
+    assert result.exit_code == Exit.UNREACHABLE
+    assert "no store can be made here (No such file or directory)\n   at: /proc/holdfast" in result.err
+    assert "durable" not in result.err
 
 
 def test_a_store_is_made(run: Run, tmp_path: Path):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from holdfast import bootstrap
@@ -82,6 +83,8 @@ def test_tables_are_csv_and_json_lines_on_demand(run: Run, store: Path, monkeypa
     monkeypatch.setenv("HOLDFAST_OUTPUT", "jsonl")
     told = run("list", "--columns", "workflow", "--store", store).out
     assert told == '{"workflow": "WF-2"}\n{"workflow": "WF-1"}\n'
+    newest = json.loads(run("list", "--limit", "1", "--store", store).out.splitlines()[0])
+    assert newest["checkpoints"] == 1 and type(newest["state"]) is int and newest["newest"].endswith("Z")
     assert run("list", "-o", "table", "--store", store).out.startswith("WORKFLOW")
     assert run("list", "--json", "--store", store).data["total"] == 2
     assert run("list", "nothing", "--store", store).error["code"] == "checkpoint_not_found"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -15,6 +16,7 @@ from typing import Any
 import click
 import pytest
 
+from holdfast import bootstrap
 from holdfast.cli import group
 from holdfast.cli.exits import Exit
 from holdfast.domain.errors import StoreDamageWarning, StoreLockedError
@@ -58,6 +60,10 @@ def test_wrong_usage_ends_with_2(run: Run, args):
     result = run(*args)
     assert result.exit_code == Exit.USAGE
     assert result.out == "" and result.err.startswith("error: ") and "Traceback" not in result.err
+
+
+def test_choices_are_told_on_one_line(run: Run):
+    assert run("completion").err.splitlines()[0].endswith("Choose from: bash, zsh, fish")
 
 
 def test_wrong_usage_is_told_in_json_too(run: Run):
@@ -139,6 +145,25 @@ def test_a_closed_pipe_ends_quietly(store: Path):
 
 
 @pytest.mark.sweep
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("flag", ["--state", "--raw"])
+def test_a_reader_that_goes_amid_a_line_is_noticed(tmp_path: Path, flag, unbuffered):
+    with bootstrap.open(
+        str(tmp_path / ".holdfast"), compression="none", blob_threshold_bytes=2**20
+    ) as service:
+        service.create_checkpoint("WF-1", {})
+        service.create_checkpoint("WF-1", {"text": secrets.token_hex(200_000)})
+    reading, writing = os.pipe()
+    env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with start("show", "WF-1", flag, cwd=tmp_path, stdout=writing, env=env) as process:
+        os.close(writing)
+        # No pipe holds the line as a whole: a write of it has begun, and waits for us.
+        os.read(reading, 1)
+        os.close(reading)
+    assert process.returncode == Exit.PIPE_CLOSED
+
+
+@pytest.mark.sweep
 def test_letters_that_a_terminal_cannot_show_are_spelled_out(store: Path):
     env = {**os.environ, "PYTHONIOENCODING": "latin-1"}
     args = ("show", "WF-1@2", "--state=/messages/1", "--store", str(store))
@@ -167,13 +192,15 @@ def test_signals_end_a_demo_with_their_code_and_its_folder_is_gone(tmp_path: Pat
 
 
 @pytest.mark.sweep
-def test_a_full_disk_under_our_output_is_told(store: Path):
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_under_our_output_is_told(store: Path, unbuffered):
+    env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "wb") as full:
         args = ("list", "--store", str(store))
-        with start(*args, cwd=store, stdout=full, stderr=subprocess.PIPE) as process:
+        with start(*args, cwd=store, stdout=full, stderr=subprocess.PIPE, env=env) as process:
             _, err = process.communicate()
     assert process.returncode == Exit.UNEXPECTED
-    assert err.startswith(b"error: the operating system refused (No space left on device)")
+    assert err == b"error: the operating system refused (No space left on device)\n"
 
 
 @pytest.mark.sweep

@@ -91,6 +91,17 @@ def test_what_is_wrong_is_said(folder: Path, name: str, said: str) -> None:
         load_workflow(name, folder)
 
 
+def test_a_file_that_is_no_code_is_told_with_its_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "inner" / "teams_torn.py").write_text("\nteam = (\n")
+    monkeypatch.chdir(folder)
+    with pytest.raises(ConfigError) as refusal:
+        load_workflow("inner/teams_torn.py:team")
+    assert "SyntaxError: '(' was never closed (inner/teams_torn.py, line 2)" in refusal.value.message
+    assert "`python inner/teams_torn.py`" in refusal.value.hint
+
+
 def test_what_a_module_prints_is_no_data(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ConfigError):
         load_workflow("teams_leaving:team", folder)

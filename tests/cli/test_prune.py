@@ -100,7 +100,7 @@ def test_one_workflow_that_fails_does_not_stop_the_others(run: Run, long: Path, 
 
     def fail_for_a(self, workflow_id, *args, **settings):
         if workflow_id == "WF-A":
-            raise DiskFullError("no space left")
+            raise DiskFullError("no space left", place="/full", hint="Free space or prune, then try again.")
         return real(self, workflow_id, *args, **settings)
 
     monkeypatch.setattr(CheckpointService, "prune_checkpoints", fail_for_a)
@@ -108,7 +108,10 @@ def test_one_workflow_that_fails_does_not_stop_the_others(run: Run, long: Path, 
     assert result.exit_code == Exit.PARTIAL
     assert "failed: WF-A: no space left" in result.err
     assert len(listed(run, long, "WF-B")) == 2
-    assert run("prune", "WF-A", *TWO, "--yes", "--store", long).exit_code == Exit.UNEXPECTED
+    alone = run("prune", "WF-A", *TWO, "--yes", "--store", long)
+    assert alone.exit_code == Exit.UNEXPECTED
+    # That one should prune is no help to who does.
+    assert "at: /full\n hint: Free a little on that disk by other means first" in alone.err
 
 
 def test_ranges_are_short():

@@ -103,8 +103,12 @@ def test_if_nothing_verifies_that_is_said_and_a_fresh_start_is_a_flag(run: Run, 
 
 
 def test_one_goes_back_to_a_checkpoint(run: Run, place: Place) -> None:
-    told = run("--store", place.url, "recover", "W", "--to", "2", "--json").data
+    back = ("--store", place.url, "recover", "W", "--to", "2")
+    told = run(*back, "--json").data
     assert told["mode"] == "point_in_time" and told["checkpoint_used"] == "W@2"
+    assert "Checkpoint 4 is still the newest; --checkpoint" in run(*back).err
+    assert "newest" not in run("--store", place.url, "recover", "W", "--to", "4").err
+    assert "newest" not in run(*back, "--checkpoint").err
     result = run("--store", place.url, "recover", "W", "--to", "99")
     assert result.exit_code == Exit.NOT_FOUND
 

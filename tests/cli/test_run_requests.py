@@ -71,8 +71,11 @@ def test_nothing_is_asked_of_a_workflow_that_ended(run: Run, store: Path) -> Non
         assert (failure.value.code, failure.value.leave) == ("workflow_ended", Exit.REFUSED)
 
 
-def test_nobody_runs_is_said_with_what_to_do() -> None:
-    assert "holdfast resume W" in not_running("W").hint
+def test_nobody_runs_is_said_with_what_to_do(run: Run, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    call = Call(str(store))
+    assert f"`holdfast resume WF-1 --app PROGRAM --store {store}`" in not_running(call, "WF-1").hint
+    monkeypatch.setenv("HOLDFAST_PROGRAM", "research.py:team")
+    assert f"`holdfast resume WF-1 --store {store}`" in not_running(call, "WF-1").hint
 
 
 def test_the_newest_checkpoint_is_known_by_its_number(run: Run, store: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -109,7 +110,6 @@ def test_a_public_server_without_tls_is_refused_unless_a_proxy_does_it(run, stor
 @pytest.mark.parametrize(
     ("flags", "code"),
     [
-        (["--bind", "nowhere"], 31),
         (["--bind", "127.0.0.1:99999"], 2),
         (["--bind", "192.0.2.1:0"], 31),
         (["--tls-cert", "c.pem"], 2),
@@ -118,6 +118,15 @@ def test_a_public_server_without_tls_is_refused_unless_a_proxy_does_it(run, stor
 )
 def test_what_cannot_be_served_is_told(run, store, flags, code):
     assert run("serve", "--store", store, *flags).exit_code == code
+
+
+def test_what_is_no_address_is_told_as_that(run, store, monkeypatch):
+    def unknown(host: str, port: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr("socket.getaddrinfo", unknown)
+    done = run("serve", "--store", store, "--bind", "nowhere:0")
+    assert done.exit_code == 2 and "--bind: nowhere is no address" in done.err
 
 
 def test_a_store_that_is_not_there_is_not_made(run, tmp_path):
@@ -139,3 +148,28 @@ def test_a_store_that_is_not_there_is_not_made(run, tmp_path):
 def test_a_setting_that_could_never_work_is_a_mistake(run, store, flags, said):
     result = run("serve", "--store", store, *flags)
     assert result.exit_code == 2 and said in result.err
+
+
+def test_it_reveals_what_the_named_resolver_knows(run, store, tmp_path):
+    with holdfast.open(store) as service:
+        service.create_checkpoint("hides", {"password": "correct horse"})
+    (tmp_path / "secrets").write_text("correct horse\n")
+    (tmp_path / "secrets").chmod(0o600)
+    with serving(store, "--resolver", f"file:{tmp_path}/secrets") as (process, told):
+        asked = urllib.request.Request(
+            f"{told['url']}/v1/checkpoints/hides@1/reveal",
+            json.dumps({"reason": "ticket 7", "path": "/context/password"}).encode(),
+            headers={
+                "Authorization": f"Bearer {told['page'].partition('#key=')[2]}",
+                "Content-Type": "application/json",
+            },
+        )
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            assert json.load(answer)["value"] == "correct horse"
+        process.terminate()
+        process.wait(30)
+
+
+def test_a_resolver_that_is_none_is_refused_before_anything_is_served(run, store):
+    done = run("serve", "--store", store, "--resolver", "word", "--json")
+    assert (done.exit_code, done.error["code"]) == (2, "invalid_config")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from holdfast.cli.output import Output, safe
 from holdfast.cli.tables import Table
+from holdfast.cli.terminal_text import Cell, size_text
 
 TABLE = Table(
     ("NAME", "NEWEST (UTC)", "SIZE"), [("a", "2026-01-11 14:30:00", "1 B"), ("b", "-", "2 B")], "  r"
@@ -58,3 +59,21 @@ def test_a_table_is_printed_as_it_is_asked_for(capsys):
     assert capsys.readouterr().out == "size,name\n1 B,a\n2 B,b\n"
     Output().table(TABLE.head, TABLE.rows, right=TABLE.right)
     assert capsys.readouterr().out.splitlines()[0] == "NAME  NEWEST (UTC)         SIZE"
+
+
+def test_programs_are_told_values_and_people_what_they_mean(capsys):
+    head = ("NAME", "NEWEST (UTC)", "SIZE", "COUNT", "RATE", "LAST")
+    stored = "2026-01-11T14:30:00.123456Z"
+    row = ("1,234", Cell("2026-01-11 14:30:00", stored), size_text(20_512), "1,234", "-1.5", "-")
+    Output(layout="jsonl").table(head, [row], right="  rrrr")
+    told = json.loads(capsys.readouterr().out)
+    assert list(told.values()) == ["1,234", stored, 20_512, 1234, -1.5, None]
+    Output(layout="csv", is_local_time=True).table(head, [row], right="  rrrr")
+    assert capsys.readouterr().out.splitlines()[1] == f'"1,234",{stored},20512,1234,-1.5,'
+    Output().table(head, [row], right="  rrrr")
+    assert "20.5 KB  1,234" in capsys.readouterr().out
+
+
+def test_a_word_in_a_column_of_numbers_stays_one():
+    table = Table(("A",), [("about 3",), ("1.2.3",), (",",), ("",)], "r")
+    assert [row["a"] for row in table.objects()] == ["about 3", "1.2.3", ",", None]

@@ -43,12 +43,21 @@ def test_a_damaged_record_is_named_and_ends_with_20(run: Run, store: Path):
     assert result.exit_code == Exit.CORRUPT
     assert "damaged  WF-1@2: " in result.out and "Traceback" not in result.err
     # What to do is said once, and not that one should do what was just done.
-    assert "Run `" not in result.out and "`holdfast recover WORKFLOW --plan`" in result.err
+    assert "Run `" not in result.out and "`holdfast recover WF-1 --plan`" in result.err
     told = run("validate", "--json", "--store", store).data
     assert not told["valid"]
     assert {one["place"] for one in told["problems"]} >= {"WF-1@2"}
     # What does not build on it is as good as before.
     assert run("validate", "WF-1@1", "WF-2", "--store", store).exit_code == 0
+
+
+def test_what_can_be_brought_back_is_said_with_the_name_of_its_workflow(run: Run, store: Path):
+    wanted = "hint: Run `holdfast recover WF-1 --plan` to see"
+    (events,) = store.glob("events/*/wf-1*/*.jsonl")
+    events.write_bytes(events.read_bytes().replace(b"T-1", b"T-2"))
+    assert wanted in run("events", "WF-1", "--store", store).err
+    damage_record(store, 2)
+    assert wanted in run("show", "WF-1@2", "--store", store).err
 
 
 def test_a_damaged_event_is_found_by_deep(run: Run, store: Path):
@@ -143,8 +152,18 @@ def test_a_wrong_key_is_no_damage_and_sets_nothing_aside(
 ):
     place = encrypted_store(run, monkeypatch, tmp_path)
     use_key(monkeypatch, b"another key of thirty-two bytes!")
-    run("validate", "--quarantine", "--store", place)
+    for more in ((), ("--jobs", "2"), ("--quarantine",)):
+        result = run("validate", *more, "--store", place)
+        assert result.exit_code == Exit.NO_KEY and "damaged" not in result.out
+        assert result.err.startswith("error: the key that is configured is not the one")
     assert not (place / "quarantine").exists()
+
+
+def test_without_any_key_stored_bytes_are_checked(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    place = encrypted_store(run, monkeypatch, tmp_path)
+    monkeypatch.delenv("HOLDFAST_ENCRYPTION_KEY")
+    result = run("validate", "--store", place)
+    assert result.exit_code == 0 and "its key is not at hand" in result.err
 
 
 def test_a_sample_of_all_is_checked(run: Run, store: Path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -166,6 +167,15 @@ def test_a_table_is_painted_until_the_run_ends(run: Run, store: Path, monkeypatc
     assert result.exit_code == Exit.DONE
     assert "WORKFLOW" in result.out and "completed" in result.out
     assert "WF-1" in result.out and ("local" in result.out) == bool(more)
+
+
+def test_a_narrow_terminal_loses_nothing(run: Run, store: Path, monkeypatch):
+    end(store)
+    monkeypatch.setattr("holdfast.cli.watch.is_painted", lambda stream: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    shown = run("watch", "WF-1", "--store", store, "--since", "1h").out
+    assert re.search(r"^STATUS +completed *$", shown, re.MULTILINE)
+    assert re.search(r"^LAST \(UTC\) +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d *$", shown, re.MULTILINE)
 
 
 def test_a_terminal_shows_a_table_and_is_left_as_it_was(run: Run, store: Path, tmp_path: Path):

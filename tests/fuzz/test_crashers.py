@@ -22,6 +22,12 @@ CRASHERS = (
     ("manifest", b'{"manifest":1,"wf":"W"}\n{"seq":1}', "KeyError: a line without its place"),
     ("manifest", b'{"manifest":1,"wf":"W"}\n{"seq":[],"at":0}', "TypeError"),
     ("manifest", b'{"manifest":1,"wf":"W"}\n{"pruned":[[1,99999999999999999]],"groups":[]}', "no end"),
+    (
+        "manifest",
+        b'{"manifest":1,"wf":"W"}\n{"seq":0,"type":"t","at":0}',
+        "lost when written anew",
+    ),
+    ("record", b'{},{"b":2,"checksum":"' + b"0" * 71 + b'"}\n', "ValueError: two values in one line"),
     ("journal_frame", b"\x01", "struct.error: less than the head of an operation"),
     ("journal_frame", b"\x09" + bytes(14), "ValueError: no kind of operation"),
     ("journal_frame", b"\x01\x01\0" + bytes(12) + b"\xff", "UnicodeDecodeError"),

@@ -13,12 +13,13 @@ import pytest
 
 import holdfast
 from holdfast.domain.errors import StoreNotFoundError
-from holdfast.server.live import READS, Live, read_events
+from holdfast.server.live import READS, Live, Place, read_events
 from holdfast.server.problems import Refusal
 from holdfast.server.settings import Settings
 from tests.server.served import running
 
 STORES = ("file", "sqlite")
+NOW = Place(0, 0)
 
 
 @pytest.fixture(params=STORES)
@@ -40,6 +41,7 @@ class Listener:
         }
         asked = urllib.request.Request(f"{served.url}/v1/events{query}", headers=headers)
         self._answer = urllib.request.urlopen(asked, timeout=30)
+        self.last_id = -1
         self.media_type = self._answer.headers["content-type"]
 
     def messages(self):
@@ -50,6 +52,7 @@ class Listener:
             if line:
                 name, _, value = line.partition(": ")
                 fields[name] = value
+                self.last_id = int(value) if name == "id" else self.last_id
             elif "data" in fields:
                 yield int(fields["id"]), json.loads(fields["data"])
                 fields = {}
@@ -123,6 +126,51 @@ def test_streams_end_when_the_server_does(url):
     assert ended.wait(30)
 
 
+def test_a_stream_of_no_seconds_tells_all_that_happened_and_ends_with_where_to_go_on(url):
+    with holdfast.open(url) as service:
+        for number in range(700):
+            service.create_checkpoint("WF-2", {"n": number}, wait=False)
+    with running(url) as served:
+        with closing(Listener(served, "?after=0&seconds=0")) as listener:
+            heard = [data for _, data in listener.messages()]
+            last = listener.last_id
+        assert [data["index"] for data in heard] == list(range(last + 1))
+        assert sum(data["type"] == "CHECKPOINT_CREATED" for data in heard) == 701
+        served.desk.service.create_checkpoint("WF-3", {"n": 1})
+        with closing(Listener(served, "?seconds=0&run=WF-3", last=last)) as listener:
+            assert [data["workflow_id"] for _, data in listener.messages()] == ["WF-3"]
+            # Also of what was not wanted: nobody hears it again.
+            assert listener.last_id > last + 1
+        with closing(Listener(served, "?seconds=0")) as listener:
+            assert list(listener.messages()) == []
+
+
+def test_no_stream_lasts_longer_than_the_server_allows(url):
+    settings = Settings(rate=1e6, stream_seconds=0)
+    with running(url, settings) as served, closing(Listener(served, "?after=0&seconds=600")) as listener:
+        assert "CHECKPOINT_CREATED" in [data["type"] for _, data in listener.messages()]
+
+
+def test_what_never_stops_happening_keeps_no_stream_open_beyond_its_time():
+    """Every look finds more than the one before."""
+
+    class Growing(Empty):
+        size = 3
+
+        def leaves(self, after=0):
+            self.size += 1
+            return iter([b"no entry"] * (self.size - after))
+
+    live = Live(Growing(), streams_max=1)
+
+    async def listen():
+        place = Place(0, 3)
+        told = live.listen("ann", place, lambda event: True, lambda: True, with_facts=True, seconds=0)
+        return [piece async for piece in told]
+
+    assert asyncio.run(listen())[-1].endswith(b": still here\n\n")
+
+
 def test_one_listener_too_many_is_told_to_come_back(url):
     with (
         running(url, Settings(streams=1, rate=1_000)) as served,
@@ -189,7 +237,7 @@ def test_of_listeners_that_come_at_once_no_more_are_heard_than_may_be():
 
     async def listen():
         live.admit("ann")
-        one, other = (live.listen("ann", 0, bool, lambda: True, with_facts=True) for _ in range(2))
+        one, other = (live.listen("ann", NOW, bool, lambda: True, with_facts=True) for _ in range(2))
         first, others = await anext(one), [piece async for piece in other]
         await one.aclose()
         return first, others
@@ -206,7 +254,7 @@ def test_a_stream_of_a_log_that_cannot_be_read_ends_and_leaves_its_place():
         raise StoreNotFoundError("it went away")
 
     async def listen():
-        return [piece async for piece in live.listen("ann", 0, bool, gone, with_facts=True)]
+        return [piece async for piece in live.listen("ann", NOW, bool, gone, with_facts=True)]
 
     assert len(asyncio.run(listen())) == 1
     live.admit("ann")
@@ -216,7 +264,7 @@ def test_one_alone_does_not_take_all_the_places():
     live = Live(Empty(), streams_max=8)
 
     async def listen():
-        streams = [live.listen("ann", 0, bool, lambda: True, with_facts=True) for _ in range(2)]
+        streams = [live.listen("ann", NOW, bool, lambda: True, with_facts=True) for _ in range(2)]
         for stream in streams:
             await anext(stream)
         with pytest.raises(Refusal):

@@ -23,7 +23,8 @@ from holdfast.server import app as server_app
 from holdfast.server.operation import Answer, Operation
 from holdfast.server.routing import address_of
 from holdfast.server.settings import Settings
-from tests.server.served import BASE, Caller, desk_of, running
+from tests.application.watched import Collected
+from tests.server.served import BASE, Caller, application, caller_for, desk_of, running
 
 
 class Numbers(msgspec.Struct):
@@ -302,3 +303,43 @@ def test_who_is_refused_again_and_again_fills_no_trail(tmp_path, monkeypatch):
 )
 def test_one_network_of_ipv6_is_one_address(host, told):
     assert address_of(Request({"type": "http", "client": (host, 1), "headers": []})) == told
+
+
+def test_a_listing_links_to_its_next_page_until_the_last(tmp_path):
+    url = f"file:{tmp_path}/store"
+    with holdfast.open(url) as service:
+        for number in range(5):
+            service.create_checkpoint("a/b c", {"n": number})
+    with application(url) as (client, desk):
+        call = caller_for(client, desk, "viewer")
+        answer, found = call("GET", "/v1/runs/a%2Fb%20c/events?limit=2&order=newest"), []
+        found += [row["seq"] for row in answer.json()["items"]]
+        while answer.links:
+            answer = call("GET", answer.links["next"]["url"])
+            found += [row["seq"] for row in answer.json()["items"]]
+        assert found == sorted(found, reverse=True) and len(found) == 5
+        assert answer.json()["next_cursor"] is None
+
+
+def test_a_request_is_a_span_that_goes_on_with_that_of_whoever_asked(tmp_path):
+    sent = f"00-{'a' * 32}-{'b' * 16}-01"
+    url = f"file:{tmp_path}/store"
+    with holdfast.open(url) as service:
+        service.create_checkpoint("w", {"n": 1})
+    collected = Collected()
+    with desk_of(url) as desk:
+        desk.kit = replace(desk.kit, tracing=collected.tracing)
+        client = TestClient(server_app.build(desk), base_url=BASE)
+        call = caller_for(client, desk, "viewer")
+        answer = call("GET", "/v1/runs/w", headers={"traceparent": sent})
+        assert call("GET", "/v1/runs/nobody", headers={"traceparent": "odd"}).status_code == 404
+    first, second = collected.named("holdfast.request")
+    assert first.attributes is not None and second.attributes is not None
+    assert first.attributes["http.route"] == "/v1/runs/{run}"
+    assert [f"{link.context.trace_id:032x}" for link in first.links] == ["a" * 32]
+    assert answer.headers["traceparent"].split("-")[2] == f"{first.context.span_id:016x}"
+    assert not second.links and second.attributes["error.type"] == "checkpoint_not_found"
+
+
+def test_nobody_traces_unless_it_is_asked_for(call):
+    assert "traceparent" not in call("GET", "/v1/things/a").headers

@@ -7,7 +7,9 @@ those are looked up in the app.
 from __future__ import annotations
 
 import importlib
+import os
 import re
+import shlex
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -82,12 +84,21 @@ def not_found(
 
 
 def import_failed(module_name: str, name: str, problem: BaseException) -> ConfigError:
-    """Say that a module cannot be imported, and why."""
+    """Say that a module cannot be imported, and why; one that was named by its file is told by that."""
+    file = name.rpartition(":")[0]
+    again = shlex.quote(file) if file.endswith(".py") else f"-c 'import {module_name}'"
     return ConfigError(
-        f"importing {module_name} failed ({type(problem).__name__}: {problem})",
+        f"importing {module_name} failed ({type(problem).__name__}: {_said(problem)})",
         place=name,
-        hint=f"Run `python -c 'import {module_name}'` to see where.",
+        hint=f"Run `python {again}` to see where.",
     )
+
+
+def _said(problem: BaseException) -> str:
+    """Write what a problem says; Python names a file that cannot be read as code without its folder."""
+    if isinstance(problem, SyntaxError) and problem.filename:
+        return f"{problem.msg} ({os.path.relpath(problem.filename)}, line {problem.lineno})"
+    return str(problem)
 
 
 def attribute(module: ModuleType, path: str, name: str, otherwise: str) -> Any:

@@ -12,7 +12,8 @@ from holdfast.cli.group import Call, StoreCommand, did_you_mean
 from holdfast.cli.listing import time_text
 from holdfast.cli.opening import entry_of, find_workflow, reading, tell, writing
 from holdfast.cli.output import safe
-from holdfast.cli.run_inputs import read_value
+from holdfast.cli.run_inputs import read_answer
+from holdfast.cli.run_options import resume_command
 from holdfast.cli.run_standing import runner_of
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.plainjson import as_json_tree
@@ -79,7 +80,7 @@ def _answer(
     """Leave the answer for whoever runs the workflow."""
     data: dict[str, Any] = {"granted": not deny, "name": question.name, "step": question.step_id}
     if value is not None:
-        data["value"] = read_value(value)
+        data["value"] = read_answer(value, "--value")
     told = {"workflow_id": question.workflow_id, "step_id": question.step_id, "name": question.name}
     where = f"{safe(question.name)} of {safe(question.workflow_id)} {safe(question.step_id)}"
     word = call.output.paint("denied", "bad") if deny else call.output.paint("granted", "good")
@@ -97,8 +98,8 @@ def _answer(
         return
     call.output.line(f"{where} {word}")
     if not is_run:
-        again = f"holdfast resume {safe(question.workflow_id)} --app PROGRAM"
-        call.output.note(f"Nobody runs it: `{again}` goes on with the answer.")
+        again = resume_command(call, question.workflow_id)
+        call.output.note(f"Nobody runs it: `{safe(again)}` goes on with the answer.")
 
 
 def _found(call: Call, workflow_id: str, name: str | None, step: str | None) -> tuple[OpenQuestion, bool]:
@@ -123,7 +124,7 @@ def _found(call: Call, workflow_id: str, name: str | None, step: str | None) -> 
             Exit.NOT_FOUND,
             f"the question was answered by {answer.actor}, and the answer waits to be taken in",
             place=f"{workflow_id} {meant[0].step_id} {meant[0].name}",
-            hint=f"Go on with `holdfast resume {workflow_id}`." if not is_run else "",
+            hint=f"Go on with `{resume_command(call, workflow_id)}`." if not is_run else "",
         )
     return meant[0], is_run
 

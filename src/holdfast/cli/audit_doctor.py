@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from holdfast.cli.audit_opening import log_over
-from holdfast.cli.audit_verdict import tail
+from holdfast.cli.audit_verdict import PUT_BACK, silence, tail
 from holdfast.cli.machine import FAIL, INFO, OK, WARN, Check
 from holdfast.cli.output import counted
 from holdfast.domain.errors import CheckpointError
@@ -17,6 +17,16 @@ if TYPE_CHECKING:
     from holdfast.domain.note import VerifierKey
 
 _NEVER_SIGNED = "`holdfast audit anchor` makes one and signs. Unsigned, a trail can be cut or made anew."
+_SILENT = (
+    "If the trail was not switched off when they were written, entries are gone: compare with a pinned head."
+)
+_BROKEN = "Run `holdfast audit verify` to see how far it can be trusted."
+_LOST = (
+    "`holdfast audit verify` names all that is gone. `holdfast copy BACKUP STORE WORKFLOW` brings a workflow "
+    "back from a backup."
+)
+#: By what the first fault is a fault of.
+_HINTS = {"store": _LOST, "memory": PUT_BACK}
 _SIGNED_ELSEWHERE = (
     "Sign where the key is, or let signing_key name a copy of it. `holdfast audit anchor` would make a "
     "second key here, and who knows the first one only takes its heads for forged."
@@ -36,6 +46,8 @@ def trail_checks(kit: Kit) -> Iterator[Check]:
         yield Check("trail", FAIL, _words(error), error.hint)
         return
     yield _whole(report)
+    if report.untold:
+        yield Check("trail tells", WARN, silence(report.untold), _SILENT)
     if trouble is None:
         yield _signed(key, report)
     else:
@@ -55,7 +67,7 @@ def _whole(report: LogReport) -> Check:
     if fault is None:
         return Check("trail", OK, f"{held} verified")
     detail = f"{counted(report.fault_count, 'fault')}, the first: {fault}"
-    return Check("trail", FAIL, detail, "Run `holdfast audit verify` to see how far it can be trusted.")
+    return Check("trail", FAIL, detail, _HINTS.get(fault.kind, _BROKEN))
 
 
 def _signed(key: VerifierKey | None, report: LogReport) -> Check:

@@ -10,7 +10,7 @@ import click
 from holdfast.cli.audit_opening import anchor_if_possible, find_session, looking
 from holdfast.cli.bars import Show, bar
 from holdfast.cli.group import Call, StoreCommand
-from holdfast.cli.opening import entry_of, tell
+from holdfast.cli.opening import entry_of, refuse_inside, tell
 from holdfast.cli.output import counted, safe, size_text
 from holdfast.domain.audit_type import AuditType
 
@@ -38,6 +38,7 @@ def command(call: Call, folder: str, session: str | None, no_payloads: bool, imp
         _write_import(call, folder, import_id, is_whole=session is None and not no_payloads)
         return
     with looking(call) as (kit, _):
+        refuse_inside(folder, kit.store.url, "DIR")
         facts: dict[str, int | str] = {"payloads": "no" if no_payloads else "yes"}
         if session is not None:
             facts["session"] = find_session(kit, session)
@@ -58,6 +59,7 @@ def command(call: Call, folder: str, session: str | None, no_payloads: bool, imp
                 "files": result.files,
                 "bytes": result.bytes,
                 "payloads": not no_payloads,
+                "absent": result.absent,
             }
         )
         return
@@ -67,6 +69,11 @@ def command(call: Call, folder: str, session: str | None, no_payloads: bool, imp
     )
     if not result.signed_size:
         call.output.note("Nothing was ever signed: run `holdfast audit anchor` first, and export again.")
+    if result.absent:
+        call.output.note(
+            f"{counted(result.absent, 'payload')} did not come along: erased, or lost. "
+            "`holdfast audit verify --payloads` on the store tells which."
+        )
     if not no_payloads:
         call.output.note("It holds payloads, which may be personal data. Hand it on accordingly.")
 
@@ -84,6 +91,7 @@ def _write_import(call: Call, folder: str, import_id: str, *, is_whole: bool) ->
     if not is_whole:
         raise click.UsageError("--import gives the trail as it arrived, without --session and --no-payloads")
     with looking(call) as (kit, _):
+        refuse_inside(folder, kit.store.url, "DIR")
         facts: dict[str, int | str] = {"import": import_id, "payloads": "yes"}
         tell(call, kit, [entry_of(kit, AuditType.TRAIL_EXPORTED, None, facts)])
         files, size = write_import(kit.store, import_id, folder)

@@ -13,8 +13,9 @@ from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.listing import time_text
 from holdfast.cli.moments import read_moment
 from holdfast.cli.opening import entry_of, tell
-from holdfast.cli.output import Output, counted, json_line
+from holdfast.cli.output import Cell, Output, counted, json_line
 from holdfast.domain.audit_type import AuditType
+from holdfast.domain.time import timestamp_text
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -106,11 +107,12 @@ def _print(output: Output, entries: list[AuditEntry], total: int) -> None:
 
 
 def _row(entry: AuditEntry) -> tuple[str, ...]:
+    timestamp = timestamp_text(entry.timestamp)
     stepped = " (clock stepped back)" if entry.clock else ""
     facts = " ".join(f"{name}={_short(value)}" for name, value in entry.facts.items())
     return (
         f"{entry.session_id}#{entry.seq}",
-        time_text(entry.timestamp.isoformat()) + stepped,
+        Cell(f"{time_text(timestamp)}{stepped}", timestamp),
         entry.type,
         entry.outcome,
         entry.workflow_id or "-",

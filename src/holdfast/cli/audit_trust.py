@@ -82,9 +82,9 @@ def read_pin(given: str, origin: str) -> TreeHead:
 
 
 def _root(text: str) -> bytes:
+    from holdfast.domain.base64_text import from_base64
     from holdfast.domain.errors import CheckpointCorruptError
     from holdfast.domain.merkle import HASH_BYTES
-    from holdfast.domain.note import from_base64
 
     try:
         root = bytes.fromhex(text)

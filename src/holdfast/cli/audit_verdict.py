@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,13 @@ if TYPE_CHECKING:
     from holdfast.domain.log_check import Level, LogReport
     from holdfast.domain.trail_check import Fault
 
+#: What to do where the key here signed more than there is.
+PUT_BACK = (
+    "The key here signed more than there is: the store was put back to an older state, or made anew. If that "
+    "was meant, and the rest is lost for good, move the `.head` file beside the key away, and sign again."
+)
 _FAULTS_SHOWN_MAX = 20
+_NAMES_SHOWN_MAX = 3
 _LABEL_WIDTH = 12
 
 
@@ -39,6 +46,13 @@ def print_report(output: Output, place: str, report: LogReport, required: Level,
     output.line(f"{'verdict':<{_LABEL_WIDTH}} {_verdict(output, report, required)}")
 
 
+def silence(untold: Sequence[str]) -> str:
+    """Say of whom a trail tells nothing."""
+    shown = ", ".join(map(safe, untold[:_NAMES_SHOWN_MAX]))
+    more = f" and {len(untold) - _NAMES_SHOWN_MAX:,} more" if len(untold) > _NAMES_SHOWN_MAX else ""
+    return f"nothing of the last checkpoint of {counted(len(untold), 'workflow')}: {shown}{more}"
+
+
 def _lines(report: LogReport, required: Level, remark: str) -> list[tuple[str, str]]:
     lines = [
         ("log", safe(report.head.origin) or "has no name yet: nothing was ever signed"),
@@ -55,17 +69,22 @@ def _lines(report: LogReport, required: Level, remark: str) -> list[tuple[str, s
     ]
     if remark:
         lines.append(("signatures", safe(remark)))
+    if report.untold:
+        lines.append(("tells", silence(report.untold)))
     if report.clock_steps:
         lines.append(("clock", f"had stepped back at {counted(report.clock_steps, 'entry')}"))
     if report.first_fault is not None:
         lines.append(("first bad", safe(report.first_fault)))
+    if any(fault.kind == "memory" for fault in report.faults):
+        lines.append(("put back", PUT_BACK))
     return lines
 
 
 def _payloads(report: LogReport) -> str:
     if not report.payloads and not report.erased:
         return "not compared"
-    return f"{report.payloads:,} as committed, {report.erased:,} erased"
+    is_told = all(fault.kind != "payload" for fault in report.faults)
+    return f"{report.payloads:,} as committed, {report.erased:,} {'erased' if is_told else 'gone'}"
 
 
 def coverage(report: LogReport) -> str:
@@ -110,6 +129,8 @@ def _verdict(output: Output, report: LogReport, required: Level) -> str:
     if leave is Exit.NOT_VERIFIED:
         return output.paint("failed", "bad") + f": {counted(report.fault_count, 'fault')}"
     said = f": nothing is wrong, and {required.label} was not reached; a key, pin or signature is missing"
+    if report.untold:
+        said = ": what is there is right, and leaves workflows out; was the trail switched off?"
     return output.paint("inconclusive", "warn") + said
 
 

@@ -70,8 +70,9 @@ def command(
 
     EXPORT is the folder of an export or a .tlog-proof file; neither needs a
     store. Ends with 0 if all is right, with 21 if anything is wrong, and with
-    22 if nothing is wrong but the level required was not reached: a key, a pin
-    or a signature is missing.
+    22 if nothing is wrong but the level required was not reached (a key, a pin
+    or a signature is missing), or the trail says nothing of a workflow that is
+    in the store.
 
     \b
     Example:

@@ -17,7 +17,7 @@ from holdfast.cli import bars
 from holdfast.cli.changing import Change, changes
 from holdfast.cli.exits import Exit, exit_of
 from holdfast.cli.group import Call, StoreCommand
-from holdfast.cli.opening import entry_of, find_workflow, reading, writing
+from holdfast.cli.opening import entry_of, find_workflow, reading, refuse_inside, writing
 from holdfast.cli.output import Output, counted, safe, size_text
 from holdfast.domain.errors import CheckpointError, StoreNotFoundError
 
@@ -66,6 +66,8 @@ def command(call: Call, source: str, target: str, workflows: tuple[str, ...], ch
         raise click.UsageError("copy takes its stores as arguments, not by --store")
     if _place(source) == _place(target):
         raise click.UsageError("SRC and DST are the same store")
+    if (path := _PATH_URL.fullmatch(target)) is not None:
+        refuse_inside(path[2], _place(source), "DST")
     if target.startswith("memory:"):
         raise click.UsageError("a store in memory is gone when the command ends")
     with reading(replace(call, store=source)) as kit, told_why(replace(call, store=target), change):

@@ -23,8 +23,9 @@ from holdfast.cli.machine import FAIL, INFO, OK, WARN, Check
 from holdfast.cli.mending import mended
 from holdfast.cli.opening import reading
 from holdfast.cli.output import Output, counted, safe, size_text
+from holdfast.cli.session_doctor import session_checks
 from holdfast.cli.validate import QUARANTINE_HINT, QUARANTINED
-from holdfast.domain.errors import CheckpointCorruptError, CheckpointError
+from holdfast.domain.errors import CheckpointCorruptError, CheckpointError, KeyUnavailableError
 
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
@@ -69,7 +70,14 @@ def _examined(call: Call) -> tuple[str, list[Check]]:
     try:
         with reading(call) as kit:
             url = kit.store.url
-            checks = [*store_checks(kit, call.output), *trail_checks(kit), *place_checks(kit)]
+            looked_at = (
+                store_checks(kit, call.output),
+                key_checks(kit),
+                trail_checks(kit),
+                session_checks(kit),
+                place_checks(kit),
+            )
+            checks = [check for checks in looked_at for check in checks]
     except CheckpointCorruptError as error:
         checks = [Check("store", FAIL, f"{error.message}: {error.place}", error.hint)]
     return url, [*checks, *installation_checks()]
@@ -111,6 +119,20 @@ def _history_checks(kit: Kit, workflows: list[str], output: Output) -> Iterator[
         yield Check("history", FAIL, f"and {len(damaged) - _FINDINGS_SHOWN_MAX} workflows more")
     if not damaged:
         yield Check("history", OK, f"{counted(checkpoints, 'record')} and their events verified")
+
+
+def key_checks(kit: Kit) -> Iterator[Check]:
+    """Look whether the key that is configured opens an encrypted store."""
+    if kit.vault is None:
+        return
+    if not kit.vault.keyring.sources:
+        yield Check("key", INFO, "encrypted, and no key is configured: states were not looked into")
+        return
+    try:
+        kit.vault.keyring.unlock()
+        yield Check("key", OK, "encrypted, and the configured key opens it")
+    except KeyUnavailableError as error:
+        yield Check("key", FAIL, f"{error.message}: {error.place}", error.hint)
 
 
 def _finding(finding: Finding) -> Check:

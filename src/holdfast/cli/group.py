@@ -46,6 +46,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "replay": ("replay", "Run the reducers again and compare with what is stored."),
     "report": ("report", "Tell people how a workflow went: Markdown, HTML, JSON."),
     "resume": ("resume", "Go on with a workflow, or run a part of it again."),
+    "reveal": ("reveal", "Show what is masked in a state, and tell why."),
     "run": ("run", "Run a workflow, and show how it goes on."),
     "serve": ("serve", "Serve the HTTP API and the dashboard."),
     "session": ("session", "Pass work on from one session to the next."),

@@ -7,7 +7,7 @@ import click
 from holdfast.cli.exits import Exit
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.opening import reading
-from holdfast.cli.output import safe
+from holdfast.cli.output import counted, safe
 
 
 @click.command("check", cls=StoreCommand)
@@ -34,6 +34,8 @@ def command(call: Call) -> None:
         for problem in problems:
             call.output.line(f"{call.output.paint('damaged', 'bad')}  {safe(problem)}")
         if not problems:
-            call.output.line(f"{call.output.paint('valid', 'good')}  {count} data keys can be opened")
+            call.output.line(
+                f"{call.output.paint('valid', 'good')}  {counted(count, 'data key')} can be opened"
+            )
     if problems:
         raise click.exceptions.Exit(Exit.CORRUPT)

@@ -9,6 +9,7 @@ import click
 from holdfast.cli.changing import Change, changes, tell_plan
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.opening import reading, writing
+from holdfast.cli.output import counted
 
 if TYPE_CHECKING:
     from holdfast.ports import KeySource
@@ -41,7 +42,8 @@ def command(call: Call, source: str, change: Change) -> None:
     if call.output.as_json:
         call.output.data({"old": done.old, "new": done.new, "keys": done.keys})
         return
-    call.output.line(f"{done.keys} data keys are wrapped by {done.new}, and no more by {done.old}")
+    wrapped = f"{counted(done.keys, 'data key')} {'is' if done.keys == 1 else 'are'} wrapped"
+    call.output.line(f"{wrapped} by {done.new}, and no more by {done.old}")
     call.output.note("Set encryption_key to the new key wherever the store is used.")
 
 
@@ -54,4 +56,4 @@ def _plan(call: Call, new: KeySource) -> None:
         keyring.unlock()
         new.fetch()
         count = sum(1 for _ in keyring.key_ids())
-    tell_plan(call.output, f"Would wrap {count} data keys by the new key", keys=count)
+    tell_plan(call.output, f"Would wrap {counted(count, 'data key')} by the new key", keys=count)

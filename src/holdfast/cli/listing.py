@@ -11,7 +11,7 @@ from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.list_paging import SORTS, Filters, Page, checkpoint_page, workflow_page
 from holdfast.cli.moments import read_moment
 from holdfast.cli.opening import find_workflow, reading
-from holdfast.cli.output import Output, counted, size_text
+from holdfast.cli.output import Cell, Output, counted, size_text
 
 if TYPE_CHECKING:
     from holdfast.application.insight.runs import RunBook, RunRow
@@ -224,6 +224,6 @@ def meta_fields(workflow_id: str, entry: Entry) -> dict[str, Any]:
     }
 
 
-def time_text(timestamp: str) -> str:
+def time_text(timestamp: str) -> Cell:
     """Shorten a stored timestamp to seconds."""
-    return timestamp[:19].replace("T", " ")
+    return Cell(timestamp[:19].replace("T", " "), timestamp)

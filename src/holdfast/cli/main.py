@@ -29,6 +29,8 @@ def main(args: Sequence[str] | None = None) -> int:
         # meant for this process.
         signal.signal(signal.SIGTERM, _terminate)
     _prepare_streams()
+    if args is None:
+        _buffer_streams()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
@@ -48,6 +50,17 @@ def _prepare_streams() -> None:
         elif name != "stdin" and hasattr(stream, "reconfigure"):
             # A terminal that cannot show a letter is spelled it.
             stream.reconfigure(errors="backslashreplace")
+
+
+def _buffer_streams() -> None:
+    """Put buffers where PYTHONUNBUFFERED left none: what a short write leaves would be lost."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(getattr(stream, "buffer", None), io.FileIO):
+            # Whoever holds the old one may go on with it: closing this one closes nothing below.
+            file = io.BufferedWriter(io.FileIO(stream.fileno(), "w", closefd=False))
+            told = {"encoding": stream.encoding, "errors": stream.errors}
+            setattr(sys, name, io.TextIOWrapper(file, **told, line_buffering=True))
 
 
 def _run(argv: list[str]) -> int:
@@ -73,9 +86,12 @@ def _run(argv: list[str]) -> int:
     except Failure as error:
         return _report(argv, error.code, error.message, error.leave, error.place, error.hint)
     except click.ClickException as error:
-        return _report(argv, "wrong_usage", error.format_message(), Exit.USAGE, hint=_usage_hint(error))
+        # click lists choices below each other, and what we say is one line.
+        said = error.format_message().replace("\n\t", " ")
+        return _report(argv, "wrong_usage", said, Exit.USAGE, hint=_usage_hint(error))
     except OSError as error:
         # A store translates its own, so this is about our output or our surroundings.
+        _leave_output_that_fails()
         said = f"the operating system refused ({error.strerror or error})"
         return _report(argv, "system_refused", said, Exit.UNEXPECTED, str(error.filename or ""))
     except Exception as error:
@@ -153,9 +169,21 @@ def _show_warning(
 
 def _leave_pipe() -> int:
     """End quietly when the reader of our output has gone, as `head` does."""
-    # Python flushes at exit once more, and would complain into the closed pipe.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    _leave_output()
     return Exit.PIPE_CLOSED
+
+
+def _leave_output_that_fails() -> None:
+    """Let go of output that cannot be written, and of nothing else."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _leave_output()
+
+
+def _leave_output() -> None:
+    # Python flushes at exit once more, and would complain again and end with a code of its own.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +16,12 @@ from holdfast.cli.app_running import program_at_work
 from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.group import Call, did_you_mean
 from holdfast.cli.output import safe
-from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError, PermissionDeniedError
+from holdfast.domain.errors import (
+    CheckpointError,
+    CheckpointNotFoundError,
+    CheckpointWriteError,
+    PermissionDeniedError,
+)
 
 # Imported where they are used: help must not wait for codecs and threads.
 if TYPE_CHECKING:
@@ -79,18 +85,44 @@ def writing(
         reason: told in the trail before anything is changed, under one id with all that is told after it.
         workflow_id: what the reason is about.
     """
-    from holdfast import bootstrap
-
     settings: dict[str, Any] = {"session": session_name(), "end_session": False, "encrypt": encrypt or None}
     settings |= more
     # Programs may be told to keep nothing; who looks after a store means that store.
     settings |= {"enabled": True, "auto_recovery": False}
     with (
-        bootstrap.open(call.store, create=create, app=app, **settings) as service,
+        _opened(call, create=create, app=app, **settings) as service,
         program_at_work() if app else nullcontext(),
         told_why(service, reason, workflow_id),
     ):
         yield service
+
+
+def _opened(call: Call, *, create: bool, **settings: Any) -> CheckpointService:
+    """Open the store, and tell a place where none can be made from a disk that fails."""
+    from holdfast import bootstrap
+
+    try:
+        return bootstrap.open(call.store, create=create, **settings)
+    except CheckpointWriteError as failed:
+        if not create or type(failed) is not CheckpointWriteError or os.path.lexists(failed.place):
+            raise
+        why = getattr(failed.__cause__, "strerror", None) or failed.message
+        raise PermissionDeniedError(
+            f"no store can be made here ({why})",
+            place=failed.place,
+            hint="Choose a folder in which you may make others.",
+        ) from failed
+
+
+def refuse_inside(path: str, url: str, name: str) -> None:
+    """Refuse to write into the folder of a store what is not its own.
+
+    Raises:
+        click.UsageError: the path leads there; `name` is how it was given.
+    """
+    scheme, _, folder = url.partition(":")
+    if scheme == "file" and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        raise click.UsageError(f"{name} lies in the folder of the store itself: {path}")
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from holdfast.cli.terminal_text import (
+    Cell,
     counted,
     is_painted,
     json_line,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 #: Whoever prints needs both: how, and what a text looks like.
 __all__ = [
+    "Cell",
     "Output",
     "counted",
     "is_painted",

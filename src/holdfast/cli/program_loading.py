@@ -10,10 +10,11 @@ import importlib.util
 import os
 import re
 import sys
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from holdfast.cli.app_loading import WORD, attribute, import_failed, not_found
 from holdfast.cli.exits import Exit
@@ -59,6 +60,19 @@ def load_class(name: str) -> type:
     if isinstance(found, type):
         return found
     raise ConfigError(f"{path} is of type {type(found).__name__}, not a class", place=name)
+
+
+def load_function(name: str) -> Callable[..., Any]:
+    """Import a module or a file and answer the function in it.
+
+    Raises:
+        ConfigError: the name is none, its module cannot be imported, or there is no such function in it.
+    """
+    module, path = _module_of(name, "function", None)
+    found = attribute(module, path, name, "")
+    if callable(found) and not isinstance(found, type):
+        return cast(Callable[..., Any], found)
+    raise ConfigError(f"{path} is of type {type(found).__name__}, not a function", place=name)
 
 
 def _module_of(name: str, kind: str, folder: str | Path | None) -> tuple[ModuleType, str]:

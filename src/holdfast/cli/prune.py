@@ -16,7 +16,7 @@ from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.moments import read_span
 from holdfast.cli.opening import find_workflow, reading, writing
 from holdfast.cli.output import Output, counted, safe, size_text
-from holdfast.domain.errors import CheckpointError
+from holdfast.domain.errors import CheckpointError, DiskFullError
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from holdfast.domain.retention import RetentionPolicy
 
 _DAYS = 30
+_FULL_HINT = "Free a little on that disk by other means first, 8 MB or so, then prune again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +147,12 @@ def _carry_out(call: Call, going: list[_Removed], policy: RetentionPolicy, reaso
 
 
 def _carried_out(call: Call, planned: _Removed, policy: RetentionPolicy, reason: str | None) -> _Removed:
-    with writing(call, reason=reason, workflow_id=planned.workflow_id) as service:
-        result = service.prune_checkpoints(planned.workflow_id, policy=policy)
+    try:
+        with writing(call, reason=reason, workflow_id=planned.workflow_id) as service:
+            result = service.prune_checkpoints(planned.workflow_id, policy=policy)
+    except DiskFullError as full:
+        # Elsewhere one is told to prune.
+        raise DiskFullError(full.message, place=full.place, hint=_FULL_HINT) from full
     kept = planned.kept + len(planned.sequences) - int(result)
     return _Removed(planned.workflow_id, kept, result.removed, result.freed_bytes)
 

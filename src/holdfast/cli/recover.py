@@ -13,6 +13,7 @@ from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.opening import find_workflow, looking, reading, writing
 from holdfast.cli.output import Output, counted, safe
 from holdfast.cli.recover_cost import cost_fields, cost_of, print_cost
+from holdfast.cli.run_requests import newest_sequence
 from holdfast.domain.errors import CheckpointNotFoundError
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ def command(call: Call, workflow: str | None, plan_only: bool, change: Change, *
     ) as service:
         result = _recovered(service, where, order, change.reason, is_resumed=program is not None)
     _print(call.output, result, is_resumed=program is not None)
+    if program is None and order.target is not None:
+        _tell_newest(call, result)
     _leave(result)
 
 
@@ -295,6 +298,18 @@ def _print(output: Output, result: RecoveryResult, *, is_resumed: bool) -> None:
         output.note(
             "The state is recovered; nothing was resumed. Your program goes on from the state that"
             " `recover_workflow` answers; --app MODULE:OBJECT names one whose handler goes on now."
+        )
+
+
+def _tell_newest(call: Call, result: RecoveryResult) -> None:
+    """Say so where an older state was answered, and the newest checkpoint stays what it was."""
+    if result.state is None or result.checkpoint_made is not None:
+        return
+    with reading(call) as kit:
+        newest = newest_sequence(kit, result.workflow_id)
+    if result.checkpoint_used is None or result.checkpoint_used.sequence != newest:
+        call.output.note(
+            f"Checkpoint {newest} is still the newest; --checkpoint records this state after it."
         )
 
 

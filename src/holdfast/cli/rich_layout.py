@@ -35,21 +35,64 @@ _WORD_MAX = 40
 def print_table(table: Table, *, is_colored: bool) -> None:
     """Print a table with a bold head, wrapped to the width of the terminal, but never inside a word."""
     console = _console(is_colored=is_colored)
-    least = sum(least + _GAP for least in _least_widths(table)) - _GAP
-    console.width = max(console.width, least)
-    console.print(laid_out(table))
+    console.print(laid_out(table, console.width))
 
 
-def laid_out(table: Table) -> RichTable:
+def laid_out(table: Table, columns: int) -> RichTable:
     """Lay a table out: words that say how something stands are coloured, and say it without colour too."""
-    grid = RichTable(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
+    return _upright(table, columns) if is_upright(table, columns) else _on_its_side(table)
+
+
+def is_upright(table: Table, columns: int) -> bool:
+    """Tell whether the columns of a table fit beside each other with no word broken."""
+    return sum(_least_widths(table)) <= _room(table, columns)
+
+
+def _upright(table: Table, columns: int) -> RichTable:
+    grid = _grid()
     sides = table.right.ljust(len(table.head))
-    for title, side, least in zip(table.head, sides, _least_widths(table), strict=True):
+    for title, side, chars in zip(table.head, sides, _widths(table, columns), strict=True):
         justify: Literal["left", "right"] = "right" if side == "r" else "left"
-        grid.add_column(title, justify=justify, overflow="fold", min_width=least)
+        grid.add_column(title, justify=justify, overflow="fold", width=chars)
     for row in table.rows:
         grid.add_row(*(_cell(name, cell) for name, cell in zip(table.names, row, strict=True)))
     return grid
+
+
+def _on_its_side(table: Table) -> RichTable:
+    """Lay a table out whose columns do not fit: each cell on lines of its own, after its title."""
+    grid = _grid(show_header=False)
+    grid.add_column(overflow="fold", style="bold")
+    grid.add_column(overflow="fold")
+    for row in table.rows:
+        for title, name, cell in zip(table.head, table.names, row, strict=True):
+            grid.add_row(title, _cell(name, cell))
+        grid.add_row("", "")
+    return grid
+
+
+def _grid(*, show_header: bool = True) -> RichTable:
+    padding = (0, _GAP, 0, 0)
+    return RichTable(box=None, padding=padding, pad_edge=False, header_style="bold", show_header=show_header)
+
+
+def _room(table: Table, columns: int) -> int:
+    """Count what is left for words; rich puts a gap after the last column too."""
+    return columns - _GAP * len(table.head)
+
+
+def _widths(table: Table, columns: int) -> list[int]:
+    """Choose how wide each column is: the widest give way, none below its least.
+
+    rich would choose itself, but cuts text off where a least width is more than it chose.
+    """
+    room, least = _room(table, columns), _least_widths(table)
+    cells = zip(table.head, *table.rows, strict=True)
+    widths = [min(max(width(safe(cell)) for cell in column), room) for column in cells]
+    while sum(widths) > room:
+        giving = (place for place, chars in enumerate(widths) if chars > least[place])
+        widths[max(giving, key=widths.__getitem__)] -= 1
+    return widths
 
 
 def _least_widths(table: Table) -> list[int]:
@@ -59,7 +102,7 @@ def _least_widths(table: Table) -> list[int]:
 
 
 def _longest_word(cell: str) -> int:
-    words = [cell] if _ONE_WORD.fullmatch(cell) else cell.split()
+    words = [cell] if _ONE_WORD.fullmatch(cell) else safe(cell).split()
     return max(map(width, words), default=0)
 
 

@@ -41,6 +41,18 @@ def read_value(text: str) -> Any:
         return text
 
 
+def read_answer(text: str, option: str) -> Any:
+    """Read a value that is given for good: what begins as JSON does and is none was not meant as text.
+
+    Raises:
+        click.UsageError: it is such.
+    """
+    answer = read_value(text)
+    if answer is text and text.lstrip().startswith(("{", "[")):
+        raise click.UsageError(f"{option}: that is no JSON; put text that begins so into double quotes")
+    return answer
+
+
 def _read(text: str, option: str) -> dict[str, Any]:
     if text.lstrip().startswith("{"):
         return _object(text, option)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import click
 from holdfast.cli.changing import Change, changes
 from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.run_inputs import read_pairs
+from holdfast.cli.run_standing import begun_with, standing
 
 if TYPE_CHECKING:
     from holdfast.cli.group import Call
@@ -100,3 +102,15 @@ def program_named(text: str | None, begun_with: Mapping[str, Any], place: str) -
         place=place,
         hint=f"{begun}, or set program below [run] in holdfast.toml.",
     )
+
+
+def resume_command(call: Call, workflow_id: str) -> str:
+    """Write what goes on with a workflow, for a person to type, with the program that it was begun with."""
+    from holdfast.config import Config, without_secrets
+
+    words = ["holdfast", "resume", workflow_id]
+    if not Config.load().program:
+        words += ["--app", str(begun_with(standing(call, workflow_id)).get(PROGRAM) or "PROGRAM")]
+    if call.store:
+        words += ["--store", without_secrets(call.store)]
+    return shlex.join(words)

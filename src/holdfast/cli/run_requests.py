@@ -14,6 +14,7 @@ from holdfast.cli.changing import tell_plan
 from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.opening import find_workflow, reading, writing
 from holdfast.cli.output import safe
+from holdfast.cli.run_options import resume_command
 from holdfast.cli.run_standing import runner_of
 from holdfast.domain.run_events import REQUEST_SETTLED
 
@@ -78,7 +79,7 @@ def check_running(call: Call, workflow_id: str) -> str:
     """
     runner = check_open(call, workflow_id)
     if runner is None:
-        raise not_running(workflow_id)
+        raise not_running(call, workflow_id)
     return runner
 
 
@@ -89,14 +90,14 @@ def tell_asking(call: Call, workflow_id: str, kind: str, runner: str | None) -> 
     tell_plan(call.output, text, workflow_id=workflow_id, request=kind, runner=runner)
 
 
-def not_running(workflow_id: str) -> Failure:
+def not_running(call: Call, workflow_id: str) -> Failure:
     """Say that nobody runs a workflow."""
     return Failure(
         "not_running",
         Exit.REFUSED,
         "nobody runs the workflow at this moment",
         place=workflow_id,
-        hint=f"Go on with `holdfast resume {workflow_id}`.",
+        hint=f"Go on with `{resume_command(call, workflow_id)}`.",
     )
 
 
@@ -129,7 +130,7 @@ def ask(call: Call, wish: Wish, timeout_seconds: float) -> Request:
                     return request
                 if runner is None:
                     service.requests.settle([request.id])
-                    raise not_running(wish.workflow_id)
+                    raise not_running(call, wish.workflow_id)
                 if time.monotonic() >= until:
                     raise _not_heard(wish, timeout_seconds)
                 time.sleep(_POLL_SECONDS)

@@ -148,7 +148,9 @@ def _resume_command(call: Call, ended: Ended) -> str | None:
 def lines_of(summary: Summary, output: Output) -> list[str]:
     """Tell people how a run ended."""
     status = output.paint(summary.status, _MEANING.get(summary.status, "warn"))
-    was_over = summary.resumed and not summary.ran and summary.status in _FINAL
+    # A run that a waiting request ends at once has recorded that.
+    has_done = summary.ran or summary.checkpoints
+    was_over = summary.resumed and not has_done and summary.status in _FINAL
     how = "before; nothing was run" if was_over else f"in {seconds_text(summary.seconds)}"
     body = [f"  {label:<{_LABEL_COLUMNS}} {text}" for label, text in _particulars(summary)]
     return [f"{safe(summary.workflow_id)} {status} {how}", *body]

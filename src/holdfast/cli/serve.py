@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+import socket
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -12,8 +14,11 @@ import click
 from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.output import safe
+from holdfast.cli.resolver_loading import resolver_named, resolver_option
 
 if TYPE_CHECKING:
+    from holdfast.application.kit import Kit
+    from holdfast.application.revealing import Resolver
     from holdfast.server.desk import Desk
     from holdfast.server.settings import Settings
 
@@ -31,6 +36,7 @@ _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\]")
 @click.option("--tls-cert", metavar="FILE", help="Certificate, for a server that others reach.")
 @click.option("--tls-key", metavar="FILE", help="Its private key.")
 @click.option("--behind-proxy", is_flag=True, help="A proxy in front of it speaks TLS with others.")
+@resolver_option
 @click.option(
     "--rate", metavar="N", type=click.FloatRange(min=0.1), default=200.0, help="Requests a second for each."
 )
@@ -42,6 +48,7 @@ def command(
     tls_cert: str | None,
     tls_key: str | None,
     behind_proxy: bool,
+    resolver: str | None,
     rate: float,
 ) -> None:
     """Serve the HTTP API and the dashboard.
@@ -50,12 +57,15 @@ def command(
     asks needs a token (`holdfast token create`); the address that is printed
     at the start signs your browser in. Ctrl-C ends it.
 
+    Secrets in states are masked. With --resolver whoever has the scope
+    state:reveal sees one after saying why, which is told in the trail.
+
     \b
     Example:
       holdfast serve --store ./kelp --bind 127.0.0.1:8787
     """
     settings = _settings(bind, read_only, hosts, tls_cert, tls_key, rate)
-    _serve(call, settings, is_proxied=behind_proxy)
+    _serve(call, settings, resolver_named(resolver), is_proxied=behind_proxy)
 
 
 def _settings(
@@ -70,7 +80,16 @@ def _settings(
     if not math.isfinite(rate):
         raise click.UsageError("--rate is a number of requests a second")
     host, port = parse_bind(bind)
+    _check_address(host)
     return Settings(host, port, frozenset(map(_host, hosts)), read_only, cert, key, rate=rate)
+
+
+def _check_address(host: str) -> None:
+    """Refuse what is no address before anything is said of who could reach it."""
+    try:
+        socket.getaddrinfo(host, None)
+    except (OSError, UnicodeError):
+        raise click.UsageError(f"--bind: {host} is no address; write HOST:PORT") from None
 
 
 def _host(name: str) -> str:
@@ -91,7 +110,9 @@ def _not_installed(missing: ImportError) -> Exception:
     )
 
 
-def _serve(call: Call, settings: Settings, *, is_proxied: bool) -> None:
+def _serve(
+    call: Call, settings: Settings, resolver_of: Callable[[Kit], Resolver] | None, *, is_proxied: bool
+) -> None:
     from dataclasses import replace
 
     try:
@@ -102,6 +123,7 @@ def _serve(call: Call, settings: Settings, *, is_proxied: bool) -> None:
     from holdfast.config import Config
 
     desk = open_desk(Config.load({"store": call.store}), settings)
+    desk.resolver_of = resolver_of
     try:
         _refuse_open(desk, settings, is_proxied=is_proxied)
         listener = serving.listen(settings)

@@ -234,7 +234,7 @@ def state_of(kit: Kit, found: Found) -> tuple[dict[str, Any], list[str]]:
 
     reader = Reader(kit)
     restored = reader.restored(found)
-    return reader.whole(restored), list(restored.notes)
+    return reader.whole(found, restored), list(restored.notes)
 
 
 def described(kit: Kit, found: Found) -> dict[str, Any]:

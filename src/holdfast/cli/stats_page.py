@@ -16,7 +16,7 @@ from holdfast.application.insight.recoveries import Recoveries
 from holdfast.application.insight.risk import Risks, duration_text
 from holdfast.application.insight.storage import StorageUse
 from holdfast.application.insight.summary import Stats
-from holdfast.cli.output import Output, counted, safe, size_text
+from holdfast.cli.output import Cell, Output, counted, safe, size_text
 
 _BRIEF_ROWS, _ROWS = 5, 50
 _WIDTH = 80
@@ -60,7 +60,7 @@ class Page:
 
     def share(self, share: float) -> str:
         """Write a share, with a bar for people."""
-        return f"{share:4.0%} {bar_text(share)}" if self.output.layout == "table" else f"{share:.0%}"
+        return Cell(f"{share:4.0%} {bar_text(share)}", share)
 
     def table(self, head: Sequence[str], rows: Sequence[Sequence[str]], right: str) -> None:
         """Print a table, and how many rows there are beyond."""
@@ -250,7 +250,13 @@ def _paths(page: Page, told: Paths) -> None:
         page.say("No journal tells of an agent from its beginning.")
         return
     rows = [
-        (f"{one.share:.0%}", f"{one.runs:,}", f"{one.completed:,}", f"{one.failed:,}", way_text(one.agents))
+        (
+            Cell(f"{one.share:.0%}", one.share),
+            f"{one.runs:,}",
+            f"{one.completed:,}",
+            f"{one.failed:,}",
+            way_text(one.agents),
+        )
         for one in told.paths
     ]
     page.table(("SHARE", "RUNS", "COMPLETED", "FAILED", "PATH"), rows, "rrrr")
@@ -301,7 +307,7 @@ def _interval_row(one: IntervalAdvice) -> tuple[str, ...]:
         f"{one.checkpoints:,}",
         _seconds(one.median_seconds),
         _seconds(one.recommended_seconds),
-        _seconds(one.cost_seconds) + ("" if one.is_cost_measured else "?"),
+        Cell(f"{_seconds(one.cost_seconds)}{'' if one.is_cost_measured else '?'}", one.cost_seconds),
         f"{one.failures:,}",
         _seconds(one.spent_seconds),
         _seconds(one.saved_seconds),
@@ -353,7 +359,7 @@ def _anomalies(page: Page, told: Anomalies) -> None:
 
 
 def _seconds(seconds: float | None) -> str:
-    return "-" if seconds is None else duration_text(seconds)
+    return "-" if seconds is None else Cell(duration_text(seconds), seconds)
 
 
 def bar_text(share: float) -> str:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TypeAlias
 
 import click
 
-from holdfast.cli.terminal_text import safe
+from holdfast.cli.terminal_text import Cell, safe
 
+#: What a cell is for programs.
+Value: TypeAlias = float | str | None
+
+_NUMBER = re.compile(r"-?[0-9][0-9,]*(\.[0-9]+)?")
 _UTC = " (UTC)"
 _TIME = "%Y-%m-%d %H:%M:%S"
 _TIME_CHARS = 19
@@ -53,21 +59,45 @@ class Table:
         places = {place for place, title in enumerate(self.head) if title.endswith(_UTC)}
         head = tuple(title.replace(_UTC, " (local)") for title in self.head)
         rows = [
-            tuple(_local(cell) if place in places else cell for place, cell in enumerate(row))
+            tuple(_in_local_time(cell) if place in places else cell for place, cell in enumerate(row))
             for row in self.rows
         ]
         return replace(self, head=head, rows=rows)
 
-    def objects(self) -> Iterator[dict[str, str]]:
-        """Yield each row as an object; the values are what the table shows."""
-        return (dict(zip(self.names, row, strict=True)) for row in self.rows)
+    def objects(self) -> Iterator[dict[str, Value]]:
+        """Yield each row as an object: sizes in bytes, spans in seconds, shares of one, times as stored."""
+        return (dict(zip(self.names, row, strict=True)) for row in self._values())
 
     def csv_lines(self) -> Iterator[str]:
         """Yield the lines of RFC 4180, without their ends; the first one names the columns."""
-        for row in (self.names, *self.rows):
+        for row in (self.names, *self._values()):
             line = io.StringIO()
-            csv.writer(line, lineterminator="").writerow([safe(cell) for cell in row])
+            csv.writer(line, lineterminator="").writerow(
+                [safe(value) if isinstance(value, str) else value for value in row]
+            )
             yield line.getvalue()
+
+    def _values(self) -> Iterator[tuple[Value, ...]]:
+        """Yield each row as programs want it."""
+        sides = self.right.ljust(len(self.head))
+        for row in self.rows:
+            yield tuple(_value(cell, is_number=side == "r") for cell, side in zip(row, sides, strict=True))
+
+
+def _value(cell: str, *, is_number: bool) -> Value:
+    """Answer what a cell stands for; columns that are aligned to the right are numbers."""
+    if isinstance(cell, Cell):
+        return cell.value
+    if is_number and cell in ("", "-"):
+        return None
+    if not is_number or _NUMBER.fullmatch(cell) is None:
+        return cell
+    digits = cell.replace(",", "")
+    return float(digits) if "." in digits else int(digits)
+
+
+def _in_local_time(cell: str) -> str:
+    return Cell(_local(cell), cell.value) if isinstance(cell, Cell) else _local(cell)
 
 
 def _local(cell: str) -> str:

@@ -75,13 +75,26 @@ def width(text: str) -> int:
     return sum(0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
-def size_text(count: float) -> str:
+class Cell(str):
+    """A text for people that stands for a value, which programs are told instead."""
+
+    value: float | str
+
+    def __new__(cls, text: str, value: float | str) -> Cell:
+        made = super().__new__(cls, text)
+        made.value = value
+        return made
+
+
+def size_text(count: float) -> Cell:
     """Write a number of bytes for people: `20.5 KB`."""
+    shown: float = count
     unit = 0
-    while count >= 1000 and unit < len(_UNITS) - 1:
-        count /= 1000
+    while shown >= 1000 and unit < len(_UNITS) - 1:
+        shown /= 1000
         unit += 1
-    return f"{count:.0f} {_UNITS[unit]}" if unit == 0 or count >= 100 else f"{count:.1f} {_UNITS[unit]}"
+    text = f"{shown:.0f} {_UNITS[unit]}" if unit == 0 or shown >= 100 else f"{shown:.1f} {_UNITS[unit]}"
+    return Cell(text, count)
 
 
 def counted(count: int, noun: str) -> str:

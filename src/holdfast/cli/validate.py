@@ -17,7 +17,7 @@ from holdfast.cli.moments import read_moment
 from holdfast.cli.opening import at_its_store, entry_of, find, reading, tell, writing
 from holdfast.cli.output import Output, counted, safe
 from holdfast.domain.audit_type import AuditType
-from holdfast.domain.errors import CheckpointError
+from holdfast.domain.errors import CheckpointError, KeyUnavailableError
 
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
@@ -265,6 +265,9 @@ def _validator(kit: Kit) -> Callable[[Listed], tuple[Listed, ValidationResult | 
     def validated(listed: Listed) -> tuple[Listed, ValidationResult | CheckpointError]:
         try:
             return listed, validate_listed(kit, reader, listed)
+        except KeyUnavailableError:
+            # Nothing is damaged, and nothing would be found out with it: the key is the matter.
+            raise
         except CheckpointError as error:
             return listed, error
 
@@ -303,14 +306,17 @@ def _print(output: Output, url: str, verdict: Verdict) -> None:
         output.line(f"{output.paint('valid', 'good')}  {checked}: every byte is what was committed")
     else:
         output.line(f"{counted(len(verdict.problems), 'problem')} in {checked}")
-        _advise(output, [place.startswith(QUARANTINED) for place, _ in verdict.problems])
+        _advise(output, verdict)
 
 
-def _advise(output: Output, were_set_aside: list[bool]) -> None:
+def _advise(output: Output, verdict: Verdict) -> None:
     """Say what to do next, once for each kind of damage."""
+    were_set_aside = [place.startswith(QUARANTINED) for place, _ in verdict.problems]
     if not all(were_set_aside):
+        names = [name for name, found in verdict.damaged.items() if found]
+        workflow = safe(names[0]) if len(names) == 1 else "WORKFLOW"
         output.note(
-            "`holdfast recover WORKFLOW --plan` shows what can be brought back; --quarantine keeps the "
+            f"`holdfast recover {workflow} --plan` shows what can be brought back; --quarantine keeps the "
             "damaged bytes, and rebuilds keyframes."
         )
     if any(were_set_aside):

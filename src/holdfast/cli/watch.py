@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -135,7 +136,7 @@ def _table(output: Output, watch: Watch) -> Iterator[None]:
     from rich.console import Console
     from rich.live import Live
 
-    from holdfast.cli.rich_layout import laid_out
+    from holdfast.cli.rich_layout import is_upright, laid_out
     from holdfast.cli.tables import Table
     from holdfast.cli.watch_rows import HEAD, RIGHT
 
@@ -145,8 +146,11 @@ def _table(output: Output, watch: Watch) -> Iterator[None]:
     )
 
     def table() -> RichTable:
-        found = Table(HEAD, watch.cells(console.height - 3), RIGHT)
-        return laid_out(found.in_local_time() if output.is_local_time else found)
+        lines = console.height - 3
+        found = Table(HEAD, watch.cells(lines), RIGHT)
+        if not is_upright(found, console.width):
+            found = replace(found, rows=watch.cells(lines // (len(HEAD) + 1)))
+        return laid_out(found.in_local_time() if output.is_local_time else found, console.width)
 
     with Live(console=console, get_renderable=table, refresh_per_second=_FRAMES_PER_SECOND):
         yield

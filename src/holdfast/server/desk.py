@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 
@@ -13,6 +13,7 @@ from holdfast.application.insight.lineage import Lineage
 from holdfast.application.insight.runs import RunBook
 from holdfast.application.kit import Kit
 from holdfast.application.reading import Reader
+from holdfast.application.revealing import Resolver
 from holdfast.application.service import CheckpointService
 from holdfast.application.trailing import acting_as, actor_of, correlate
 from holdfast.application.travel.travelling import Point, TimeTravel
@@ -52,6 +53,8 @@ class Desk:
         self.operations = Operations(kit, self.service.audit)
         self.prune_plans = PrunePlans()
         self.exports = Exports()
+        #: Makes what gives hidden values back, for one reveal; None where nobody named any.
+        self.resolver_of: Callable[[Kit], Resolver] | None = None
         self._looks = Looks()
 
     @contextmanager

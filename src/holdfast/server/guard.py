@@ -52,6 +52,9 @@ class Guard:
                     answer.setdefault(name, value)
                 answer.setdefault("Cache-Control", "no-store")
                 answer["X-Request-Id"] = request_id
+                traceparent = scope["state"].get("traceparent")
+                if traceparent:
+                    answer["traceparent"] = traceparent
             await send(message)
 
         refusal = self._refusal(headers, scope["method"])

@@ -7,8 +7,10 @@ place is the id of an event here: whoever was cut off goes on after it, also at 
 from __future__ import annotations
 
 import logging
+import math
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import TypeVar
@@ -56,6 +58,14 @@ class LiveEvent(msgspec.Struct):
     actor: str | None
     outcome: str
     facts: dict[str, bool | int | str]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the log somebody begins to listen, and how many entries it had then."""
+
+    position: int
+    size: int
 
 
 class Live:
@@ -120,7 +130,7 @@ class Live:
     def _is_full(self, who: str) -> bool:
         return self._listeners.total() >= self._streams_max or self._listeners[who] >= self._each_max
 
-    def position(self, after: int | None) -> int:
+    def place(self, after: int | None) -> Place:
         """Answer where to begin: before whoever listens is told so, so that nothing is missed since.
 
         Args:
@@ -128,31 +138,34 @@ class Live:
         """
         size = self._store.integrate()
         # What has not happened yet is of another log.
-        return size if after is None else min(after, size)
+        return Place(size if after is None else min(after, size), size)
 
     async def listen(
         self,
         who: str,
-        position: int,
+        place: Place,
         wants: Callable[[LiveEvent], bool],
         is_known: Callable[[], bool],
         *,
         with_facts: bool,
+        seconds: float = math.inf,
     ) -> AsyncGenerator[bytes, None]:
-        """Tell what comes from a position on, and go on until one side ends.
+        """Tell what comes from a place on, and go on until one side ends.
 
         Args:
             who: listens.
             wants: whether an event is to be told.
             is_known: whether whoever listens still may; asked again and again, in a thread.
             with_facts: whether is told who did it, and what the trail says of it.
+            seconds: it ends after so long, and not before all is told that had happened when it began.
         """
         if self._is_full(who):
             # Several came at once, and were all let in.
             return
         self._listeners[who] += 1
         try:
-            async for piece in self._told(position, wants, is_known, with_facts=with_facts):
+            ends = anyio.current_time() + seconds
+            async for piece in self._told(place, wants, is_known, with_facts=with_facts, ends=ends):
                 yield piece
         except CheckpointError as problem:
             _LOG.warning("a stream ends: %s", problem)
@@ -166,28 +179,38 @@ class Live:
 
     async def _told(
         self,
-        position: int,
+        place: Place,
         wants: Callable[[LiveEvent], bool],
         is_known: Callable[[], bool],
         *,
         with_facts: bool,
+        ends: float,
     ) -> AsyncGenerator[bytes, None]:
-        self._size = self._size or position
+        self._size = self._size or place.size
+        position = place.position
         yield b"retry: 3000\n: listening\n\n"
         while not self._has_ended and await _in_thread(is_known):
             news = self._news
-            told = await self._since(position)
-            for event in filter(wants, told):
-                yield _message(event if with_facts else _without_facts(event))
+            told = await self._since(position, place.size)
+            wanted = filter(wants, told)
+            # In one piece: who left meanwhile is noticed between two.
+            if messages := b"".join(_message(one if with_facts else _without_facts(one)) for one in wanted):
+                yield messages
             position = told[-1].index + 1 if told else position
-            if not told and not await _woken(news):
+            left = ends - anyio.current_time()
+            if left <= 0 and (not told or position >= place.size):
+                yield _heartbeat(position)
+                return
+            if not told and not await _woken(news, min(left, HEARTBEAT_SECONDS)):
                 yield _heartbeat(position)
 
-    async def _since(self, position: int) -> list[LiveEvent]:
-        """Answer what follows a position, from memory where it reaches back so far."""
+    async def _since(self, position: int, size: int) -> list[LiveEvent]:
+        """Answer what follows a position, from memory where that reaches; the log has so many at least."""
         if self._recent and self._recent[0].index <= position:
-            return [event for event in self._recent if event.index >= position][:_AT_ONCE]
-        return await self._read(position, position + _AT_ONCE) if position < self._size else []
+            recent = [event for event in self._recent if event.index >= position][:_AT_ONCE]
+            if recent:
+                return recent
+        return await self._read(position, position + _AT_ONCE) if position < max(self._size, size) else []
 
     async def _read(self, first: int, last: int) -> list[LiveEvent]:
         return await _in_thread(partial(read_events, self._store, first, last))
@@ -235,9 +258,9 @@ def _heartbeat(position: int) -> bytes:
     return (f"id: {position - 1}\n" if position else "").encode() + b": still here\n\n"
 
 
-async def _woken(news: anyio.Event | None) -> bool:
-    """Wait for something new; tell whether it came."""
-    with anyio.move_on_after(HEARTBEAT_SECONDS):
+async def _woken(news: anyio.Event | None, seconds: float) -> bool:
+    """Wait so long for something new; tell whether it came."""
+    with anyio.move_on_after(seconds):
         if news is None:
             await anyio.sleep(LOOK_SECONDS)
         else:

@@ -84,11 +84,14 @@ def _parameters(one: Operation) -> list[dict[str, Any]]:
         found.append(_header("Idempotency-Key", "The same key: done once.", {"maxLength": 255}))
     if one.needs_version:
         found.append(_header("If-Match", "The ETag of what is to be changed.", {}))
+    if one.is_stream:
+        digits = {"minLength": 0, "maxLength": 15, "pattern": "^[0-9]*$"}
+        found.append({**_header("Last-Event-ID", "Go on after this event.", digits), "required": False})
     return found
 
 
 def _header(name: str, told: str, limits: Mapping[str, Any]) -> dict[str, Any]:
-    schema = {"type": "string", "minLength": 1, **limits, "pattern": "^[!-~]+$"}
+    schema = {"type": "string", "minLength": 1, "pattern": "^[!-~]+$", **limits}
     return {"name": name, "in": "header", "required": True, "description": told, "schema": schema}
 
 

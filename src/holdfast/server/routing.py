@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlencode
 
 import anyio
 import msgspec
@@ -20,6 +20,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
+from holdfast.application.observing import spanned
 from holdfast.application.trailing import acting_as
 from holdfast.domain.audit_type import AuditType, Outcome
 from holdfast.domain.errors import CheckpointError
@@ -31,6 +32,8 @@ from holdfast.server.problems import Detail, Refusal, encode, refusal_of, respon
 from holdfast.server.rates import Rates
 
 PREFIX = "/v1"
+#: The span around everything that a request has done.
+REQUEST = "holdfast.request"
 NOBODY = Identity("nobody", frozenset())
 #: So many at once are asked who they are: work that takes long keeps nobody from that.
 _DOOR_THREADS = 4
@@ -56,8 +59,7 @@ class Path(BaseRoute):
         return (Match.NONE, {}) if names is None else (Match.FULL, {"path_params": names})
 
     def _names(self, scope: Scope) -> dict[str, str] | None:
-        raw = scope.get("raw_path") or scope["path"].encode()
-        steps = raw.partition(b"?")[0].decode("latin-1").split("/")[1:]
+        steps = _raw_path(scope).split("/")[1:]
         if len(steps) != len(self._steps):
             return None
         names = {}
@@ -197,11 +199,24 @@ class Clerk:
     def _work(self, operation: Operation, request: Request, asked: Asked[Any, Any]) -> Response:
         """Work in a thread, and write the answer there too: a large one would keep all others waiting."""
         try:
-            return _response(operation, self._done(operation, asked), is_head=request.method == "HEAD")
+            answer = self._traced(operation, request, asked)
+            response = _response(operation, answer, is_head=request.method == "HEAD")
+            cursor = getattr(answer, "next_cursor", None)
+            if cursor is not None:
+                response.headers["Link"] = f'<{_next_page(request, cursor)}>; rel="next"'
+            return response
         except Refusal as refusal:
             if refusal.status == 401:
                 self.turn_away(request, operation.name, is_told=True)
             raise
+
+    def _traced(self, operation: Operation, request: Request, asked: Asked[Any, Any]) -> Any:
+        """Let all that is done be inside one span, which says whose request it goes on with."""
+        about = {"http.request.method": request.method, "http.route": PREFIX + operation.path}
+        with spanned(self._desk.kit, REQUEST, about) as span:
+            span.link(asked.headers.get("traceparent", ""))
+            request.state.traceparent = span.traceparent
+            return self._done(operation, asked)
 
     def _done(self, operation: Operation, asked: Asked[Any, Any]) -> Any:
         """Let the handler work on behalf of whoever asks; what acts is done once for a key."""
@@ -260,6 +275,18 @@ def _check_names(names: Mapping[str, str]) -> None:
     for name in names.values():
         if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
             raise Refusal(400, "invalid_id", "this is no UTF-8", place=ascii(name)[:80])
+
+
+def _next_page(request: Request, cursor: str) -> str:
+    """Write where a listing goes on, as a reference from this server's root."""
+    rest = [(name, value) for name, value in request.query_params.multi_items() if name != "cursor"]
+    return f"{_raw_path(request.scope)}?{urlencode([*rest, ('cursor', cursor)])}"
+
+
+def _raw_path(scope: Scope) -> str:
+    """Answer the path of a request as it was written."""
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    return raw.partition(b"?")[0].decode("latin-1")
 
 
 def _unexpected() -> Refusal:

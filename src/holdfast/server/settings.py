@@ -24,6 +24,7 @@ class Settings:
         request_seconds: a request that takes longer is given up.
         threads: so many requests are answered at once.
         streams: so many clients may be listening at once.
+        stream_seconds: no stream lasts longer; whoever listens goes on after the last event heard.
         shutdown_seconds: how long open requests may take once the server is to end.
     """
 
@@ -40,6 +41,7 @@ class Settings:
     request_seconds: float = 30.0
     threads: int = 16
     streams: int = 64
+    stream_seconds: float = 3600.0
     shutdown_seconds: int = 5
 
     @property

@@ -12,6 +12,8 @@ from tests.server.reads import refused
     [
         ("run=%00", {}, 400, "invalid_id"),
         ("after=-1", {}, 400, "invalid_request"),
+        ("seconds=-1", {}, 400, "invalid_request"),
+        ("seconds=86401", {}, 400, "invalid_request"),
         ("", {"Last-Event-ID": "x"}, 400, "invalid_request"),
         ("", {"Last-Event-ID": "9" * 16}, 400, "invalid_request"),
         ("reads=true", {}, 403, "scope_missing"),

@@ -10,8 +10,9 @@ import msgspec
 
 from holdfast.domain.access import Scope
 from holdfast.domain.audit_type import AuditType
+from holdfast.domain.base64_text import to_base64
 from holdfast.domain.merkle import consistency_proof
-from holdfast.domain.note import parse_note, to_base64
+from holdfast.domain.note import parse_note
 from holdfast.domain.tlogproof import TlogProof
 from holdfast.domain.trail import decode_entry
 from holdfast.domain.treehead import parse_head
@@ -72,6 +73,8 @@ class VerdictTold(msgspec.Struct):
     unanchored: int
     fault_count: int
     faults: list[FaultRow]
+    #: Workflows of the store that no entry tells of, the first of them.
+    untold: list[str]
 
 
 class HeadQuery(msgspec.Struct):
@@ -159,6 +162,7 @@ def _verdict(desk: Desk, body: VerifyBody, progress: Progress | None) -> Verdict
         report.tail,
         report.fault_count,
         faults,
+        list(report.untold[:100]),
     )
 
 

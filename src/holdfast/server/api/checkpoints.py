@@ -13,7 +13,7 @@ from holdfast.application.insight.checkpoint_rows import CheckpointRow, checkpoi
 from holdfast.application.insight.event_story import words
 from holdfast.application.insight.state_nodes import children_of
 from holdfast.application.loading import record_fields
-from holdfast.application.quarantine_files import is_quarantined
+from holdfast.application.quarantine_marks import is_quarantined
 from holdfast.application.resolve import Found
 from holdfast.domain.access import Scope
 from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES

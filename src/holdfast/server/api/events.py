@@ -28,6 +28,8 @@ class Listening(msgspec.Struct):
     after: Annotated[int, Meta(ge=0, le=2**53)] | None = None
     #: Also that somebody looked at something; for whoever may read the trail.
     reads: bool = False
+    #: The stream ends after so many; 0: when all that happened so far is told.
+    seconds: Annotated[int, Meta(ge=0, le=86_400)] | None = None
 
 
 def listen(desk: Desk, asked: Asked[Listening, None]) -> Answer:
@@ -38,9 +40,14 @@ def listen(desk: Desk, asked: Asked[Listening, None]) -> Answer:
     if query.reads and not may_read:
         raise Refusal(403, "scope_missing", f"who looked at what needs the scope {Scope.AUDIT_READ}")
     desk.live.admit(asked.identity.name)
-    position, is_known = desk.live.position(_after(asked)), partial(_is_known, desk, asked)
+    longest = desk.settings.stream_seconds
     stream = desk.live.listen(
-        asked.identity.name, position, partial(_is_wanted, query), is_known, with_facts=may_read
+        asked.identity.name,
+        desk.live.place(_after(asked)),
+        partial(_is_wanted, query),
+        partial(_is_known, desk, asked),
+        with_facts=may_read,
+        seconds=longest if query.seconds is None else min(query.seconds, longest),
     )
     headers = {"X-Accel-Buffering": "no", "Cache-Control": "no-store"}
     return Answer(None, 200, headers, _MEDIA_TYPE, stream)

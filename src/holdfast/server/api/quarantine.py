@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from holdfast.application.quarantine_files import is_quarantined, report_of, report_or_remains, reports
+from holdfast.application.quarantine_files import report_of, report_or_remains, reports
+from holdfast.application.quarantine_marks import is_quarantined
 from holdfast.application.recovery.unusable import in_the_way, starts
 from holdfast.application.resolve import living, resolve
 from holdfast.application.survey import survey

@@ -20,7 +20,6 @@ from holdfast.server.desk import Desk
 from holdfast.server.etags import is_named
 from holdfast.server.operation import Answer, Asked, Operation
 from holdfast.server.packing import packed
-from holdfast.server.problems import Refusal
 
 _FOR_EVER = "private, max-age=31536000, immutable"
 _LOOK_AGAIN = "private, no-cache"
@@ -33,11 +32,13 @@ class StateQuery(msgspec.Struct):
     form: Literal["node", "value"] = "node"
     after: Annotated[int, Meta(ge=0, le=2**53)] = 0
     limit: Limit = 100
-    reveal: bool = False
 
 
 class ChildNode(msgspec.Struct):
-    """What lies right below a place; its `value` is there where it is short."""
+    """What lies right below a place; its `value` is there where it is short.
+
+    `is_masked`: something in it was hidden before it was stored, or is sealed with a person's key.
+    """
 
     key: str | int | None
     pointer: str
@@ -45,6 +46,7 @@ class ChildNode(msgspec.Struct):
     count: int | None
     size_bytes: int
     preview: str
+    is_masked: bool
     value: msgspec.Raw | UnsetType = UNSET
 
 
@@ -57,6 +59,7 @@ class StateNode(msgspec.Struct):
     count: int | None
     size_bytes: int
     preview: str
+    is_masked: bool
     children: list[ChildNode]
     next: int | None
     notes: list[str]
@@ -66,13 +69,6 @@ class StateNode(msgspec.Struct):
 def show_state(desk: Desk, asked: Asked[StateQuery, None]) -> Answer:
     """Show a place of a state."""
     query, name = asked.query, asked.path["checkpoint"]
-    if query.reveal:
-        raise Refusal(
-            422,
-            "no_resolver",
-            "this server cannot fill in what was hidden: it has no resolver",
-            hint="Restore the state in a program that has one.",
-        )
     pointer = parse_pointer(query.path)
     check_meaning(desk, name)
     point = desk.travel.at(name)
@@ -93,6 +89,7 @@ def show_state(desk: Desk, asked: Asked[StateQuery, None]) -> Answer:
         node.count,
         node.size_bytes,
         node.preview,
+        node.is_masked,
         children,
         told if told < count_below(place) else None,
         point.remarks,
@@ -103,7 +100,14 @@ def show_state(desk: Desk, asked: Asked[StateQuery, None]) -> Answer:
 
 def _child(node: Node) -> ChildNode:
     return ChildNode(
-        node.key, node.pointer, node.kind, node.count, node.size_bytes, node.preview, _value(node)
+        node.key,
+        node.pointer,
+        node.kind,
+        node.count,
+        node.size_bytes,
+        node.preview,
+        node.is_masked,
+        _value(node),
     )
 
 
@@ -135,7 +139,6 @@ OPERATIONS = (
             **READING,
             304: "It is what If-None-Match names.",
             409: "Several have such a name, or what is stored is damaged.",
-            422: "What was hidden cannot be filled in here.",
         },
     ),
 )

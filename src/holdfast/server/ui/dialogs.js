@@ -3,6 +3,7 @@
 import { Approve, AskCheckpoint, Cancel, Pause } from "./dialogs_asking.js";
 import { Drop, Export, Pin, Prune, Release, Revalidate, SetAside, Unpin, Validate } from "./dialogs_care.js";
 import { Fork, Recover, Replay, Resume } from "./dialogs_recovery.js";
+import { Reveal } from "./dialogs_reveal.js";
 
 
 export const DIALOGS = {
@@ -21,6 +22,7 @@ export const DIALOGS = {
   release: Release,
   replay: Replay,
   resume: Resume,
+  reveal: Reveal,
   revalidate: Revalidate,
   unpin: Unpin,
   validate: Validate,

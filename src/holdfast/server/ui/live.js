@@ -10,6 +10,7 @@ const SILENCE_MS = 45_000;
 const GATHER_MS = 300;
 const HIDDEN_MS = 60_000;
 const RETRY_MS_MAX = 30_000;
+const LASTING_MS = 5_000;
 
 const listeners = new Set();
 let lastId = "";
@@ -44,8 +45,13 @@ export function begin() {
   if (!["paused", "stale"].includes(live.value.state)) change("connecting");
   const mine = new AbortController();
   stream = mine;
-  listen(mine).catch(() => {}).finally(() => {
-    if (stream === mine) lost();
+  const begunAt = Date.now();
+  listen(mine).then(() => Date.now() - begunAt >= LASTING_MS, () => false).then((hasLasted) => {
+    if (stream !== mine) return;
+    stream = null;
+    // No stream lasts for ever: one that was ended in order goes on at once.
+    if (hasLasted) begin();
+    else lost();
   });
 }
 

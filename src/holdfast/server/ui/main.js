@@ -5,7 +5,7 @@ import { get, session, signIn, signOut } from "./api.js";
 import { HELP, useKeys } from "./keys.js";
 import { begin, end, live, togglePause, whenRefused } from "./live.js";
 import { Button, Dialog, Empty, Icon, Layer, Page, Problem, Skeleton, closeDialog, nextTheme, showDialog,
-  showTheme, spanText, theme } from "./parts.js";
+  showTheme, spanText, theme, useCurrentInView } from "./parts.js";
 import { go, match, place, to } from "./router.js";
 import SignIn from "./pages/sign_in.js";
 
@@ -125,14 +125,13 @@ function SearchBox() {
   const { path, query } = place.value;
   return html`<form class="searchbox" role="search" onSubmit=${submit}><${Icon} name="search" />
     <input ref=${input} type="search" name="q"
-      aria-label="Search runs, checkpoints, hashes, agents, labels, errors" placeholder="Search anything"
+      aria-label="Search runs, checkpoints, hashes, agents, labels, errors" placeholder="Search"
       autocomplete="off" spellcheck=${false} value=${path === "/search" ? query.q || "" : ""}
       onKeyDown=${(event) => event.key === "Escape" && input.current.blur()} /><kbd
         aria-hidden="true">/</kbd></form>`;
 }
 
 function Top() {
-  const who = session.value;
   const word = { system: "as the system", light: "light", dark: "dark" }[theme.value];
   return html`<header class="top"><a class="brand" href=${to.home()}><img src="icon.svg" alt="" width="24"
     height="24" /><span>Holdfast</span></a>
@@ -142,20 +141,41 @@ function Top() {
         <${Icon} name=${{ system: "screen", light: "sun", dark: "moon" }[theme.value]} /></button>
       <button type="button" class="round" onClick=${() => showDialog(Help)} aria-label="Keys"
         title="Keys (?)"><${Icon} name="question" /></button>
-      <details class="who"><summary aria-label=${`Signed in as ${who.name}`}
-        title=${`Signed in as ${who.name}`}>${who.name.slice(0, 1).toUpperCase()}</summary>
-        <div class="who-card"><p><strong>${who.name}</strong></p><p
-          class="muted">May: ${who.scopes.join(", ")}</p>
-          ${who.is_read_only ? html`<p class="muted">This server only reads.</p>` : null}<${Button}
-            onClick=${signOut}>Sign out</${Button}></div></details>
+      <${Who} />
     </div></header>`;
+}
+
+/** Who is signed in; shut by Escape and by going on elsewhere, for it lies over the page. */
+function Who() {
+  const who = session.value;
+  const card = useRef(null);
+  const { path } = place.value;
+  useEffect(() => { card.current.open = false; }, [path]);
+  useEffect(() => {
+    const shut = (event) => { if (!card.current.contains(event.target)) card.current.open = false; };
+    addEventListener("pointerdown", shut);
+    return () => removeEventListener("pointerdown", shut);
+  }, []);
+  const press = (event) => {
+    if (event.key !== "Escape") return;
+    card.current.open = false;
+    card.current.querySelector("summary").focus();
+  };
+  return html`<details class="who" ref=${card} onKeyDown=${press}><summary
+    aria-label=${`Signed in as ${who.name}`} title=${`Signed in as ${who.name}`}>
+    ${who.name.slice(0, 1).toUpperCase()}</summary>
+    <div class="who-card"><p><strong>${who.name}</strong></p><p
+      class="muted">May: ${who.scopes.join(", ")}</p>
+      ${who.is_read_only ? html`<p class="muted">This server only reads.</p>` : null}<${Button}
+        onClick=${signOut}>Sign out</${Button}></div></details>`;
 }
 
 function Nav() {
   const { path } = place.value;
   const isHere = (at) => (at === "/" ? path === "/" : path === at || path.startsWith(`${at}/`) ||
     (at === "/runs" && (path.startsWith("/checkpoints") || path.startsWith("/diff"))));
-  return html`<nav class="nav" aria-label="Pages">${NAV.map(([at, label, icon]) =>
+  const list = useCurrentInView("[aria-current]", path);
+  return html`<nav class="nav" aria-label="Pages" ref=${list}>${NAV.map(([at, label, icon]) =>
     html`<a href=${`#${at}`} aria-current=${isHere(at) ? "page" : null}>
     <${Icon} name=${icon} /><span>${label}</span></a>`)}
     <p class="nav-foot" title=${session.value.store}><span>${session.value.store}</span></p></nav>`;

@@ -15,15 +15,15 @@
 //   Id        value, href?, isShort?                                     a name in monospace, with Copy
 //   Copy      text, label?                                               a button that copies
 //   Command   text, label?                                               the equal command, with Copy
-//   Table     label, columns [{key, label, render?(row), align?, width?, isWide?, isFill?, title?}], rows,
-//             keyOf(row), href?(row), onOpen?(row), selected?, hasMore?, more?, isLoading?, empty?, height?,
-//             rowClass?(row). Virtual beyond 150 rows; j/k/Enter; isWide columns go on small screens, an
-//             isFill one takes the room that is left; more() is called at the end
+//   Table     label, columns [{key, label, render?(row), align?, width?, isWide?, isSpare?, isFill?, title?}],
+//             rows, keyOf(row), href?(row), onOpen?(row), selected?, hasMore?, more?, isLoading?, empty?,
+//             height?, rowClass?(row). Virtual beyond 150 rows; j/k/Enter; isWide columns go on phones, isSpare
+//             ones below 1200 px, an isFill one takes the room that is left; more() is called at the end
 //   Behind    label?, children                                           the table behind a chart, folded
 //   Tabs      label, tabs [{id, label, count?}], current, hrefOf?(id), onChange?(id), children
 //   Field     label, hint?, error?, children (one input, select or textarea)
 //   Choice    label, value, options [[value, label]], onChange           a select with its label
-//   Button    kind? (primary danger quiet), scope?, icon?, isBusy?, disabled?, why?, onClick, href?, children
+//   Button    kind? (primary danger quiet onward), scope?, icon?, isBusy?, disabled?, why?, onClick, href?, children
 //             with scope: disabled, with the reason in words, where the token lacks it
 //   Dialog    title, onClose, actions?, isWide?, children                focus stays inside; Esc closes
 //   Empty     title, text?, command?, children?                          nothing there, and what to do
@@ -38,7 +38,7 @@
 // Functions: toast(text, tone?), showDialog(Component, props?) (which gets onClose), closeDialog(),
 // act(kind, props) (shows DIALOGS[kind] of dialogs.js: recover {workflow_id, checkpoint?}, resume, approve,
 // pause, cancel {workflow_id}, fork {checkpoint}), toneOf, iconPath, colour, bytesText, countText, timeText,
-// spanText, ageText, short, quoted, theme. Addresses: router.js (to, go, ask, step). Data: api.js.
+// rangeText, spanText, ageText, short, quoted, theme. Addresses: router.js (to, go, ask, step). Data: api.js.
 
 export { html } from "./vendor/preact.js";
 export * from "./parts_frame.js";

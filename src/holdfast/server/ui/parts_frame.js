@@ -107,8 +107,21 @@ export function Figure({ label, value, note, href, tone }) {
     html`<div class="number ${tone || ""}">${body}</div>`;
 }
 
-export function Tabs({ label, tabs, current, hrefOf, onChange, children }) {
+/** A list that may be wider than the screen: moves what is current in it into view, and nothing else. */
+export function useCurrentInView(selector, current) {
   const list = useRef(null);
+  useEffect(() => {
+    const item = list.current?.querySelector(selector);
+    if (!item || list.current.scrollWidth <= list.current.clientWidth) return;
+    const around = list.current.getBoundingClientRect(), at = item.getBoundingClientRect();
+    list.current.scrollLeft += at.left + at.width / 2 - around.left - around.width / 2;
+  }, [current]);
+  return list;
+}
+
+export function Tabs({ label, tabs, current, hrefOf, onChange, children }) {
+  // Counts that come later make the tabs wider.
+  const list = useCurrentInView("[aria-selected=true]", [current, ...tabs.map((tab) => tab.count)].join());
   const id = useId();
   const choose = (tab) => (onChange ? onChange(tab) : go(hrefOf(tab)));
   const press = (event) => {

@@ -10,7 +10,7 @@ const VIRTUAL_ROWS = 150;
 const OVERSCAN = 12;
 
 function cellClass(column) {
-  return [column.align, column.isWide && "wide", column.isFill && "fill"].filter(Boolean).join(" ");
+  return [column.align, column.isWide && "wide", column.isSpare && "spare", column.isFill && "fill"].filter(Boolean).join(" ");
 }
 
 export function Table({ label, columns, rows, keyOf, href, onOpen, selected, hasMore, more, isLoading, empty,

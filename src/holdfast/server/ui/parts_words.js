@@ -23,7 +23,7 @@ export function spanText(ms) {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
   if (ms < 120_000) return `${Math.round(ms / 1000)} s`;
-  if (ms < 7_200_000) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+  if (ms < 7_200_000) return `${Math.floor(ms / 60_000)} min ${Math.floor((ms % 60_000) / 1000)} s`;
   if (ms < 172_800_000) return `${Math.floor(ms / 3_600_000)} h ${Math.floor((ms % 3_600_000) / 60_000)} min`;
   return `${Math.floor(ms / 86_400_000)} days`;
 }
@@ -39,6 +39,11 @@ export function ageText(at, now = Date.now()) {
 
 export function timeText(at) {
   return LOCAL.format(new Date(at));
+}
+
+/** From one time to another; what both have in common, as the day, is said once. */
+export function rangeText(from, until) {
+  return LOCAL.formatRange(new Date(from), new Date(until));
 }
 
 /** Write a word so that a shell takes it as it is, whatever is in it. */

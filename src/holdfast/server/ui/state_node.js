@@ -1,7 +1,7 @@
 // How one value of a state is written: short, safe, and the same everywhere.
 
 import { html } from "./vendor/preact.js";
-import { bytesText, countText } from "./parts.js";
+import { Icon, bytesText, countText } from "./parts.js";
 
 /** What is larger is only loaded when somebody asks for it. */
 export const BIG_BYTES = 100_000;
@@ -12,8 +12,12 @@ const SCALAR_TAGS = new Set(["str", "int", "float", "date", "datetime", "timedel
 
 /** Whether there is something below a node that is worth opening. */
 export function isBranch(node) {
+  if (isSealed(node)) return false;
   return !SCALARS.has(node.kind) && !(SCALAR_TAGS.has(node.kind) && hasValue(node)) && node.count !== 0;
 }
+
+/** Whether this is a value under the seal of a person's key: what is stored of it tells nobody anything. */
+export const isSealed = (node) => node.kind === "personal";
 
 export const hasValue = (node) => node.kind === "null" || (node.value !== null && node.value !== undefined);
 
@@ -35,6 +39,7 @@ export function bytesOf(value) {
 /** What a value looks like on one line. */
 export function valueText(node) {
   const { kind, value } = node;
+  if (isSealed(node)) return "under a person's seal";
   if (isBranch(node) && value?.$hf && "v" in value) return JSON.stringify(value.v);
   if (isBranch(node) || !hasValue(node)) return String(node.preview ?? "");
   if (kind === "object") return "{}";
@@ -59,6 +64,8 @@ export function Value({ node }) {
     : text}</span>
     ${SCALARS.has(node.kind) || node.kind === "object" || node.kind === "array" ? null : html`<span class="tag">
       ${node.kind}</span>`}
+    ${node.is_masked ? html`<span class="tag masked"><${Icon} name="lock" /> ${isBranch(node)
+      ? "masked inside" : "masked"}</span>` : null}
     ${node.kind === "bytes" ? html`<span class="tag">${countText(node.count)} bytes</span>` : null}
     ${node.size_bytes >= 1000 ? html`<span class="size num"
       title=${`${countText(node.size_bytes)} bytes as JSON`}>${bytesText(node.size_bytes)}</span>` : null}`;

@@ -26,7 +26,7 @@ export default function AuditEntry({ params, query }) {
   return html`<${Page} title=${`Entry ${params.index}`} crumbs=${[["Audit trail", to.audit()]]}
     actions=${html`<${Button} icon="left" disabled=${!index} onClick=${step(-1)}
       title="Entry before ([)">Before</${Button}>
-      <${Button} icon="right" onClick=${step(1)} title="Entry after (])">After</${Button}>
+      <${Button} icon="right" kind="onward" onClick=${step(1)} title="Entry after (])">After</${Button}>
       <${Copy} text=${location.href} label="Copy the address of this entry" />`}>
     ${why ? html`<${Empty} title="The trail is not shown" text=${why} />` : html`<${Loaded} of=${detail}
       lines=${10}>${(found) => html`<${Entry} found=${found} index=${index} query=${query} />`}</${Loaded}>`}
@@ -75,7 +75,7 @@ function Decoded({ found }) {
     : null}`;
 }
 
-const Hash = ({ value }) => html`<span class="id"><code title=${value}>${short(value, 28)}</code><${Copy}
+const Hash = ({ value }) => html`<span class="id"><code title=${value}>${short(value, 20)}</code><${Copy}
   text=${value} label="Copy the hash" /></span>`;
 
 function Raw({ line }) {

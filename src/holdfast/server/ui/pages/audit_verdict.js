@@ -16,6 +16,10 @@ const SAID = {
 };
 
 function said(result) {
+  if (result.verdict === "inconclusive" && result.untold?.length) {
+    const many = result.untold.length === 1 ? "a workflow" : `${countText(result.untold.length)} workflows`;
+    return `What is there is right, and tells nothing of ${many} of this store: was the trail switched off?`;
+  }
   const isWhole = result.verdict === "failed" && !result.broken.length && !result.missing.length;
   return isWhole ? "The log is not what was signed, or not what was seen before." : SAID[result.verdict];
 }
@@ -106,7 +110,7 @@ function Head({ head }) {
   if (!head) return null;
   const waiting = head.size - head.anchored;
   return html`<${Facts} items=${[
-    ["Log", html`<code>${short(head.origin, 52)}</code>`],
+    ["Log", head.origin && html`<code>${short(head.origin, 52)}</code>`],
     ["Entries", html`<${Count} value=${head.size} />`],
     ["Covered by the newest signed head", html`<${Count} value=${head.anchored} /> <${Term} word="anchor" />`],
     ["Not anchored", waiting ? html`<${Status} value="unanchored" /> <${Count} value=${waiting} />` : "0"],

@@ -42,7 +42,7 @@ function Actions({ found, reload }) {
   const id = row.id;
   return html`<${Button} icon="left" disabled=${!found.previous} href=${found.previous &&
     to.checkpoint(found.previous)} title="Previous checkpoint ([)">Previous</${Button}>
-    <${Button} icon="right" disabled=${!found.next} href=${found.next && to.checkpoint(found.next)}
+    <${Button} icon="right" kind="onward" disabled=${!found.next} href=${found.next && to.checkpoint(found.next)}
       title="Next checkpoint (])">Next</${Button}>
     <${Button} disabled=${!row.parent} scope="state:read" href=${row.parent && to.diff(row.parent, id)}
       title="Difference to the parent (d)">Diff with parent</${Button}>

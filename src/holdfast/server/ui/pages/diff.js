@@ -9,7 +9,7 @@ import { quoted } from "../dialogs_frame.js";
 
 const KINDS = ["added", "removed", "changed", "moved"];
 const TONES = { added: "ok", removed: "bad", changed: "warn", moved: "info" };
-const ICONS = { added: "check", removed: "cross", changed: "retry", moved: "right" };
+const ICONS = { added: "plus", removed: "minus", changed: "retry", moved: "right" };
 const OPEN_CHARS = 2000;
 const FOLDED_AFTER = 200;
 
@@ -23,7 +23,7 @@ export default function Diff({ params: { from, until }, query }) {
     to.run(runOf(until), "checkpoints")]]}
     note=${html`From <a href=${to.checkpoint(from)}>${short(from, 48)}</a> to <a href=${to.checkpoint(until)}>
       ${short(until, 48)}</a>`}
-    actions=${html`<${Button} icon="retry" onClick=${() => go(to.diff(until, from, query))}>Swap</${Button}>
+    actions=${html`<${Button} icon="swap" onClick=${() => go(to.diff(until, from, query))}>Swap</${Button}>
       <${Button} icon="copy" onClick=${() => copyPatch(from, until, query.ignore)}
         data-testid="copy-patch">Copy as JSON Patch</${Button}>`}>
     <${Card} label="What is compared"><div class="stack"><${Pickers} from=${from} until=${until} query=${query}

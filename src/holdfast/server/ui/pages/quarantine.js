@@ -31,7 +31,7 @@ export default function Quarantine({ query }) {
           { key: "place", label: "What", render: (row) => html`<a href=${to.quarantine({ name: row.name })}
             title=${row.place}>${short(row.place, 40)}</a>` },
           { key: "kind", label: "Kind", isWide: true },
-          { key: "reason", label: "Why", render: (row) => html`<span title=${row.reason}>${short(row.reason,
+          { key: "reason", label: "Why", render: (row) => html`<span class="reason" title=${row.reason}>${short(row.reason,
             80)}</span>` },
           { key: "found_at", label: "Since", width: "110px", render: (row) => html`<${Time} at=${row.found_at}
             />` },

@@ -67,8 +67,8 @@ export default function RunEvents({ id, detail, query }) {
       <${Choice} label="Type" value=${query.type || ""}
         options=${[["", "all"], ...types.map((type) => [type, type])]} onChange=${(type) =>
           ask({ type, after: "" })} />
-      <span class="muted num" role="status">${countText(pages.items.length)}${pages.hasMore ? " so far" :
-        ""}</span></div>
+      <span class="muted num" role="status">${countText(pages.items.length)} ${pages.items.length === 1 ? "event"
+        : "events"}${pages.hasMore ? " so far" : ""}</span></div>
     <${Problem} problem=${pages.problem} retry=${pages.reload} />
     <${Card} isFlush><${Table} label="Events" columns=${COLUMNS} rows=${pages.items} keyOf=${(event) =>
       event.seq} onOpen=${(event) => showDialog(Event, { event, id })}

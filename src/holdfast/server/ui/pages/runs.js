@@ -17,11 +17,11 @@ const COLUMNS = [
   { key: "last_activity", label: "Last activity", render: (run) =>
     html`<${Time} at=${run.last_activity} />` },
   { key: "newest", label: "Newest checkpoint", isWide: true, render: (run) => (run.newest
-    ? html`<a href=${to.checkpoint(run.newest.id)}>@${run.newest.sequence}</a> <${Time}
-    at=${run.newest.created_at} />` : html`<span class="muted">–</span>`) },
-  { key: "checkpoints", label: "Checkpoints", align: "right", isWide: true, render: (run) =>
+    ? html`<a href=${to.checkpoint(run.newest.id)}>@${run.newest.sequence}</a> <span
+    class="spare"><${Time} at=${run.newest.created_at} /></span>` : html`<span class="muted">–</span>`) },
+  { key: "checkpoints", label: "Checkpoints", align: "right", isSpare: true, render: (run) =>
     html`<${Count} value=${run.checkpoints} />` },
-  { key: "state_bytes", label: "State", align: "right", isWide: true, render: (run) =>
+  { key: "state_bytes", label: "State", align: "right", isSpare: true, render: (run) =>
     html`<${Bytes} value=${run.state_bytes} />` },
   { key: "reason", label: "Why", isWide: true, isFill: true, render: (run) =>
     html`<span class="muted" title=${run.reason || null}>${short(run.reason, 60)}</span>` },

@@ -3,7 +3,7 @@
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { useGet } from "../api.js";
 import { useKeys } from "../keys.js";
-import { Badge, Button, Card, Empty, Field, Loaded, Page, toast } from "../parts.js";
+import { Badge, Button, Card, Empty, Field, Loaded, Page, Time, toast } from "../parts.js";
 import { ask, go, to } from "../router.js";
 
 const KINDS = [
@@ -73,10 +73,16 @@ function Hits({ items, text, kind: only }) {
     ${shown.map((group) => html`<${Card} title=${group.label} isFlush><ul class="hits">
       ${group.items.map((hit) => html`<li><a href=${hrefOf(hit)} class=${flat[cursor] === hit ? "cursor" : ""}>
       <strong><${Marked} text=${hit.title} wanted=${text} /></strong><${Badge} tone="quiet" icon=${group.icon}>
-        ${group.kind}</${Badge}><small>${hit.detail}</small></a></li>`)}</ul></${Card}>`)}`;
+        ${group.kind}</${Badge}><small><${Timed} text=${hit.detail} /></small></a></li>`)}</ul></${Card}>`)}`;
 }
 
 const hrefOf = (hit) => (HREFS[hit.kind] ?? (() => to.search(hit.id)))(hit);
+
+/** A text with its times as they are told everywhere else. */
+function Timed({ text }) {
+  return String(text ?? "").split(/(\d{4}-\d\d-\d\dT[\d:.]+Z)/).map((part, at) => (at % 2
+    ? html`<${Time} at=${part} />` : part));
+}
 
 /** A text with what was looked for marked in it. */
 function Marked({ text, wanted }) {

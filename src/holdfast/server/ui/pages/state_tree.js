@@ -2,8 +2,8 @@
 
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 import { get, path } from "../api.js";
-import { Button, Copy, Icon, Long, Problem, Skeleton, bytesText, countText, toast } from "../parts.js";
-import { BIG_BYTES, Value, bytesOf, copyText, hasValue, isBranch, valueText } from "../state_node.js";
+import { Button, Copy, Icon, Long, Problem, Skeleton, act, bytesText, countText, toast } from "../parts.js";
+import { BIG_BYTES, Value, bytesOf, copyText, hasValue, isBranch, isSealed, valueText } from "../state_node.js";
 
 const PORTION = 100;
 
@@ -92,19 +92,19 @@ export default function StateTree({ checkpoint, focus, onFocus }) {
     requestAnimationFrame(() => [...(box.current?.querySelectorAll("[role=treeitem]") ?? [])].find((item) =>
       item.dataset.pointer === pointer)?.focus());
   };
-  const act = (row) => (row.isMore ? load(row.parent, row.next) : isBranch(nodes.get(row.pointer).node)
+  const open = (row) => (row.isMore ? load(row.parent, row.next) : isBranch(nodes.get(row.pointer).node)
     ? toggle(row.pointer) : undefined);
-  const press = (event) => onKey(event, { rows, nodes, current, moveTo, act, toggle });
+  const press = (event) => onKey(event, { rows, nodes, current, moveTo, open, toggle });
   const chosen = nodes.get(current);
   return html`<div class="state">
     <${Search} text=${search} setText=${setSearch} found=${found} current=${current} moveTo=${moveTo} />
     <ul class="tree" role="tree" aria-label="State" ref=${box} onKeyDown=${press} data-testid="state-tree">
       ${rows.map((row) => html`<${Row} key=${row.pointer} row=${row} one=${nodes.get(row.pointer)}
         isCurrent=${row.pointer === current} isFound=${found.has(row.pointer)}
-        onClick=${() => { moveTo(row.pointer); act(row); }} />`)}
+        onClick=${() => { moveTo(row.pointer); open(row); }} />`)}
       ${rows.length ? null : html`<li class="muted" role="none">The state is empty.</li>`}
     </ul>
-    ${chosen?.node ? html`<${Chosen} one=${chosen} loadValue=${loadValue} />` : null}</div>`;
+    ${chosen?.node ? html`<${Chosen} one=${chosen} checkpoint=${checkpoint} loadValue=${loadValue} />` : null}</div>`;
 }
 
 /** Open what leads to a place that the address names. */
@@ -164,7 +164,7 @@ function Row({ row, one, isCurrent, isFound, onClick }) {
 }
 
 /** The place that is chosen: its pointer, its value as a whole, and what can be copied. */
-function Chosen({ one, loadValue }) {
+function Chosen({ one, checkpoint, loadValue }) {
   const { node } = one;
   const bytes = node.kind === "bytes" && hasValue(node) ? bytesOf(node.value) : null;
   const isBig = node.size_bytes >= BIG_BYTES;
@@ -173,13 +173,17 @@ function Chosen({ one, loadValue }) {
       <span class="muted">${node.kind}${node.count === null || node.count === undefined ? ""
         : `, ${countText(node.count)}`}, ${bytesText(node.size_bytes)}</span>
       ${hasValue(node) ? html`<${Copy} text=${copyText(node)} label="Copy the value" />` : null}</p>
+    ${node.is_masked ? html`<p class="masked-note">${isSealed(node) ? "This is sealed with a person's key."
+      : isBranch(node) ? "Some of this is masked." : "What was here was hidden before it was stored."}
+      <${Button} icon="lock" scope="state:reveal" onClick=${() => act("reveal", { checkpoint,
+        pointer: node.pointer })} data-testid="reveal">Reveal</${Button}></p>` : null}
     ${hasValue(node) ? null : html`<p>${isBig ? "This is large, and not loaded."
       : "Only its beginning is loaded."} <${Button} isBusy=${one.isLoading} onClick=${() =>
       loadValue(node.pointer)} data-testid="load-value">Load ${bytesText(node.size_bytes)}</${Button}></p>`}
     <${Problem} problem=${one.problem} />
     ${bytes ? html`<p class="muted">Hex</p><pre class="raw">${bytes.hex}</pre><p class="muted">Base64</p><pre
       class="raw"><${Long} text=${bytes.base64} max=${500} /></pre>`
-    : hasValue(node) && !(isBranch(node) && node.size_bytes < 40) ? html`<pre class="raw" tabindex="0"><${Long}
+    : hasValue(node) && !isSealed(node) && !(isBranch(node) && node.size_bytes < 40) ? html`<pre class="raw" tabindex="0"><${Long}
       text=${copyText(node)} max=${4000} /></pre>` : null}</div>`;
 }
 
@@ -188,7 +192,7 @@ const COPIES = {
   y: ["pointer", (one) => one.node.pointer],
 };
 
-function onKey(event, { rows, nodes, current, moveTo, act, toggle }) {
+function onKey(event, { rows, nodes, current, moveTo, open, toggle }) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const at = rows.findIndex((row) => row.pointer === current);
   const row = rows[at];
@@ -203,8 +207,8 @@ function onKey(event, { rows, nodes, current, moveTo, act, toggle }) {
     ArrowRight: () => (canOpen && !one.isOpen ? toggle(row.pointer) : canOpen &&
       rows[at + 1]?.parent === row.pointer && moveTo(rows[at + 1].pointer)),
     ArrowLeft: () => (canOpen && one.isOpen ? toggle(row.pointer) : row.parent && moveTo(row.parent)),
-    Enter: () => act(row),
-    " ": () => act(row),
+    Enter: () => open(row),
+    " ": () => open(row),
     "*": () => rows.filter((other) => other.parent === row.parent && !other.isMore &&
       isBranch(nodes.get(other.pointer).node) && !nodes.get(other.pointer).isOpen).slice(0,
       50).forEach((other) => toggle(other.pointer)),

@@ -23,7 +23,7 @@ function percent(share) {
 
 const right = (key, label, show, more = {}) => ({ key, label, align: "right", render: (row) => html`<span
   class="num">${show(row[key])}</span>`, ...more });
-const run = (row) => html`<a href=${to.run(row.workflow_id)} title=${row.workflow_id}>${short(row.workflow_id,
+const run = (row) => html`<a class="name" href=${to.run(row.workflow_id)} title=${row.workflow_id}>${short(row.workflow_id,
   32)}</a>`;
 
 export default function Stats({ query }) {

@@ -106,13 +106,13 @@ function Runs({ use }) {
     <${Table} label="Bytes by run" rows=${rows} keyOf=${(row) => row.workflow_id} href=${(row) =>
       to.run(row.workflow_id)}
       empty=${html`<${Empty} title="No run yet" command="holdfast demo" />`} columns=${[
-        { key: "workflow_id", label: "Run", render: (row) => html`<a href=${to.run(row.workflow_id)}
-          title=${row.workflow_id}>${short(row.workflow_id, 36)}</a> ${row.is_held ? html`<${Badge}
+        { key: "workflow_id", label: "Run", render: (row) => html`<a class="name"
+          href=${to.run(row.workflow_id)} title=${row.workflow_id}>${short(row.workflow_id, 36)}</a> ${row.is_held ? html`<${Badge}
           tone="violet" icon="lock" title="A legal hold keeps everything">held</${Badge}>` : null}` },
         { key: "checkpoints", label: "Checkpoints", align: "right", render: (row) => html`<${Count}
           value=${row.checkpoints} />` },
-        size("stored_bytes", "Stored"), size("record_bytes", "Records", { isWide: true }),
-          size("keyframe_bytes", "Keyframes", { isWide: true }),
+        size("stored_bytes", "Stored"), size("record_bytes", "Records", { isSpare: true }),
+          size("keyframe_bytes", "Keyframes", { isSpare: true }),
         size("state_bytes", "If stored whole", { isWide: true }), size("newest_state_bytes", "Newest state", {
           isWide: true }),
         { key: "blobs", label: "Blobs", align: "right", isWide: true, render: (row) => html`<${Count}

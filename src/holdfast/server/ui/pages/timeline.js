@@ -3,8 +3,8 @@
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 import { path, useGet } from "../api.js";
 import { useKeys } from "../keys.js";
-import { Behind, Button, Empty, Loaded, Span, Status, Table, Tabs, Term, Time, quoted, short, spanText,
-  timeText } from "../parts.js";
+import { Behind, Button, Empty, Loaded, Span, Status, Table, Tabs, Term, Time, quoted, rangeText, short,
+  spanText, timeText } from "../parts.js";
 import { go, to } from "../router.js";
 import { AXIS_PX, modelOf, under } from "./timeline_model.js";
 import { binsOf, fit, paint, paintMini, palette } from "./timeline_paint.js";
@@ -295,17 +295,17 @@ function useMiniDrag({ seen, scale, gutter, width }) {
 }
 
 function Tools({ seen, scale, choose, isShortened, setShortened }) {
-  const range = `${timeText(scale.back(seen.from))} to ${timeText(scale.back(seen.until))}`;
+  const range = rangeText(scale.back(seen.from), scale.back(seen.until));
   return html`<div class="timeline-tools" role="toolbar" aria-label="Timeline">
     <${Button} onClick=${() => seen.zoom(STEP)} aria-label="Zoom in" title="Zoom in (+)">+</${Button}>
     <${Button} onClick=${() => seen.zoom(1 / STEP)} aria-label="Zoom out" title="Zoom out (-)">−</${Button}>
     <${Button} onClick=${() => seen.show(0, scale.length)} title="Show the whole run (0)">All</${Button}>
     <${Button} icon="left" onClick=${() => seen.panShare(-0.4)} aria-label="Earlier" title="Earlier (←)" />
     <${Button} icon="right" onClick=${() => seen.panShare(0.4)} aria-label="Later" title="Later (→)" />
-    <${Button} onClick=${() => choose(-1)} aria-label="Previous checkpoint"
-      title="Previous checkpoint ([)">[</${Button}>
-    <${Button} onClick=${() => choose(1)} aria-label="Next checkpoint"
-      title="Next checkpoint (])">]</${Button}>
+    <${Button} icon="before" onClick=${() => choose(-1)} aria-label="Previous checkpoint"
+      title="Previous checkpoint ([)" />
+    <${Button} icon="after" onClick=${() => choose(1)} aria-label="Next checkpoint"
+      title="Next checkpoint (])" />
     <label class="choice"><input type="checkbox" checked=${isShortened} onChange=${(event) =>
       setShortened(event.currentTarget.checked)} />Shorten idle times</label><${Term} word="gap" />
     <span class="muted num grow" data-testid="seen">${range}</span>

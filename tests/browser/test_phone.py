@@ -1,0 +1,60 @@
+"""On a small screen: nothing lies over what is read, what is current is in view, and no page is too wide."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.browsing import step, visit
+
+PHONE = {"viewport": {"width": 390, "height": 844}}
+ROUTES = [
+    "/",
+    "/runs",
+    "/runs/kelp",
+    "/runs/kelp?tab=graph",
+    "/runs/kelp?tab=events",
+    "/runs/kelp?tab=report",
+    f"/checkpoints/{step('kelp@6')}",
+    f"/diff/{step('kelp@3')}..{step('kelp@6')}",
+    "/audit",
+    "/audit/12",
+    "/quarantine",
+    "/storage",
+    "/stats",
+    "/about",
+]
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_no_page_is_wider_than_the_screen_and_where_one_is_can_be_seen(browser, small, route):
+    with visit(browser, small, **PHONE) as visited:
+        visited.go(route)
+        page = visited.page
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
+        for current in page.locator(".nav [aria-current], main [role=tab][aria-selected=true]").all():
+            box = current.bounding_box()
+            assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= 390
+        visited.check()
+
+
+def test_the_tools_of_a_graph_lie_beside_it(browser, small):
+    with visit(browser, small, **PHONE) as visited:
+        visited.go("/runs/kelp?tab=graph")
+        drawing = visited.at("graph-steps")
+        expect(drawing).to_have_attribute("data-ready", "true")
+        tools, drawn = drawing.locator(".graph-tools").bounding_box(), drawing.locator("svg").bounding_box()
+        assert tools is not None and drawn is not None
+        assert tools["y"] + tools["height"] <= drawn["y"]
+        drawing.get_by_role("button", name="All").click()
+
+
+def test_a_table_that_goes_on_can_be_moved(browser, small):
+    with visit(browser, small, **PHONE) as visited:
+        visited.go("/audit")
+        table = visited.page.locator(".table-box").last
+        assert table.evaluate("node => node.scrollWidth > node.clientWidth")
+        table.evaluate("node => { node.scrollLeft = node.scrollWidth; }")
+        shown, last = table.bounding_box(), table.get_by_role("columnheader").last.bounding_box()
+        assert shown is not None and last is not None
+        assert last["x"] + last["width"] <= shown["x"] + shown["width"]
