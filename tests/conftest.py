@@ -117,6 +117,12 @@ def _bound(config: pytest.Config, minutes: float) -> None:
         config.pluginmanager.register(Chronicle(ledger, deadline), "chronicle")
 
 
+def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
+    """Say nothing of what passed where nobody watches: of fifteen thousand tests, the few that failed are read."""
+    is_seen = report.when != "call" or not report.passed or not os.environ.get("CI")
+    return None if is_seen else ("passed", "", "")
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave files alone that have no test of the part that is run: importing them all takes a while."""
     part = config.getoption("--part")
