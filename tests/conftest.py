@@ -118,7 +118,7 @@ def _bound(config: pytest.Config, minutes: float) -> None:
 
 
 def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
-    """Say nothing of what passed where nobody watches: of fifteen thousand tests, the few that failed are read."""
+    """Say nothing of what passed where nobody watches: what failed is what is read."""
     is_seen = report.when != "call" or not report.passed or not os.environ.get("CI")
     return None if is_seen else ("passed", "", "")
 
@@ -148,8 +148,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave campaign tests out of everyday runs: deselected, so that the skip gate stays meaningful."""
+    """Leave campaign tests out of everyday runs: deselected, so that the skip gate stays meaningful.
+
+    A campaign has minutes only for what is larger in it, and the controls beside that: the rest would be run
+    as on every other day.
+    """
     if config.getoption("--campaign"):
+        if config.getoption("--campaign-minutes") is not None:
+            grown = {item.path for item in items if _grows(item)}
+            _deselect(config, items, lambda item: item.path not in grown and not _is_property(item))
         items.sort(key=lambda item: order_of(item.nodeid))
         return
     _deselect(config, items, lambda item: item.get_closest_marker("campaign") is not None)
@@ -190,9 +197,19 @@ def _is_counted(item: pytest.Item) -> bool:
 
     Counting slows Hypothesis itself down too, though nobody asks which of its lines were reached.
     """
-    if item.get_closest_marker("sweep") or is_hypothesis_test(getattr(item, "function", None)):
+    if item.get_closest_marker("sweep") or _is_property(item):
         return False
     return not item.nodeid.startswith(WHOLE)
+
+
+def _is_property(item: pytest.Item) -> bool:
+    return is_hypothesis_test(getattr(item, "function", None))
+
+
+def _grows(item: pytest.Item) -> bool:
+    """Tell whether a test has another size in a campaign."""
+    asked = getattr(item, "fixturenames", ())
+    return "campaign" in asked or "part" in asked or item.get_closest_marker("campaign") is not None
 
 
 @pytest.fixture(autouse=True)

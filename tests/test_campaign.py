@@ -36,14 +36,31 @@ IN_PARTS = """
 
 #: The first test uses up all the time there is.
 THE_FIRST_TAKES_ALL = """
-    def test_one(request):
-        campaign = request.config.pluginmanager.get_plugin("campaign")
-        campaign.deadline = min(campaign.deadline, 0.0)
+    def test_one(campaign, request):
+        plugin = request.config.pluginmanager.get_plugin("campaign")
+        plugin.deadline = min(plugin.deadline, 0.0)
 
     def test_two():
         pass
 
     def test_three():
+        pass
+"""
+
+PLAIN = """
+    def test_as_every_day():
+        pass
+"""
+
+A_PROPERTY = """
+    from hypothesis import given, settings, strategies
+
+    @settings(max_examples=1)
+    @given(strategies.integers())
+    def test_for_all(number):
+        pass
+
+    def test_as_every_day():
         pass
 """
 
@@ -84,6 +101,12 @@ def test_the_environment_can_ask_for_a_campaign(
     project.makepyfile(test_it=TWO_TESTS)
     monkeypatch.setenv("HOLDFAST_CAMPAIGN", "1")
     project.runpytest_subprocess().assert_outcomes(passed=2)
+
+
+def test_a_bounded_campaign_leaves_out_what_has_the_same_size_every_day(project: pytest.Pytester) -> None:
+    project.makepyfile(test_harness=IN_PARTS + PLAIN, test_plain=PLAIN, test_property=A_PROPERTY)
+    project.runpytest_subprocess(*BOUNDED).assert_outcomes(passed=26, deselected=2)
+    project.runpytest_subprocess("--campaign").assert_outcomes(passed=28)
 
 
 def test_a_harness_in_parts_takes_a_sample_on_other_days(project: pytest.Pytester) -> None:
