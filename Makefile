@@ -105,7 +105,7 @@ COMPARE_OPTIONS ?=
 compare: $(READY)
 	@$(BIN)/python -m benchmarks.compare $(COMPARE_OPTIONS)
 
-# The same tests with the harnesses at full size: more crash points, faults, flips and examples. No test begins
+# Harnesses at full size, with their controls: more crash points, faults, flips and examples. No test begins
 # after so many minutes; the next run goes on with what is left, for as long as the source stays the same.
 # CAMPAIGN_OF=tests/machine takes only what needs a real machine. The result is in build/campaign/result.json.
 CAMPAIGN_MINUTES ?= 60
