@@ -160,10 +160,12 @@ def test_checkpoint_size_limit_mb(opened: Opened) -> None:
 
 
 def test_async_writes(opened: Opened) -> None:
+    # What other tests have left may be at work still.
+    before = {*threading.enumerate()}
     for word in ("true", "false"):
         with opened(f"[performance]\nasync_writes = {word}", "retain = false") as service:
             living(service)
-            names = {thread.name for thread in threading.enumerate()}
+            names = {thread.name for thread in {*threading.enumerate()} - before}
             assert ("holdfast-housekeeper" in names) is (word == "true")
             assert len(list(service._engine.kit.store.keyframes("W"))) > 1
 

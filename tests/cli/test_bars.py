@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -21,6 +22,7 @@ def worked_through(output: Output) -> list[str]:
 
 
 def test_nothing_is_shown_of_what_is_over_at_once(capsys, monkeypatch):
+    monkeypatch.setattr(bars, "time", SimpleNamespace(monotonic=lambda: 0.0))
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     for output in (Output(), Output(as_json=True)):
         assert worked_through(output) == ["a", "b\x1b[2J"]
@@ -60,7 +62,7 @@ def test_programs_are_told_in_json_lines(capsys, hasty):
 
 def test_programs_are_not_told_again_and_again(capsys, monkeypatch):
     now = iter([0.0, 6.0, 6.0, 7.0, 7.0, 12.0, 12.0])
-    monkeypatch.setattr("holdfast.cli.bars.time.monotonic", lambda: next(now))
+    monkeypatch.setattr(bars, "time", SimpleNamespace(monotonic=lambda: next(now)))
     with bar(Output(as_json=True), "copy") as show:
         for done in range(3):
             show(done, 3)

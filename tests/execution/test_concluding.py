@@ -12,6 +12,7 @@ from holdfast import AgentFailedError, CheckpointService, RunOptions, RunResult,
 from holdfast.domain.request import RequestKind
 from holdfast.execution.context import Context
 from holdfast.execution.outcome import RunStatus
+from tests.execution.clocks import AgentClock
 from tests.execution.runs import chain, kinds, opened, run, told_to
 
 POLL_SECONDS = 0.01
@@ -237,8 +238,8 @@ def test_a_spawned_agent_does_not_outlive_its_run() -> None:
         assert service.events("WF-1", type="AGENT_COMPLETED") == []
 
 
-def test_to_wait_for_an_answer_is_no_silence() -> None:
-    workflow = Workflow("patient")
+def test_to_wait_for_an_answer_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, workflow = AgentClock(monkeypatch), Workflow("patient")
     workflow.agent(timeout_seconds=0.05)(ask)
     asked = threading.Event()
 
@@ -254,6 +255,7 @@ def test_to_wait_for_an_answer_is_no_silence() -> None:
         )
         running.start()
         asked.wait()
+        clock.advance(60)
         answer(service)
         running.join()
         assert results[0].value[0] is True and service.events("WF-1", type="AGENT_FAILED") == []

@@ -11,6 +11,7 @@ import pytest
 
 from holdfast import AgentFailedError, Retry, Workflow
 from holdfast.execution.context import Context
+from tests.execution.clocks import AgentClock
 from tests.execution.runs import chain, kinds, opened, run, told_to, types
 
 
@@ -120,12 +121,13 @@ def test_a_workflow_can_go_on_without_an_agent_that_failed() -> None:
         assert state is not None and state.agent_states["optional"]["status"] == "skipped"
 
 
-def test_an_async_agent_that_shows_no_sign_of_life_is_given_up() -> None:
-    cancelled = []
+def test_an_async_agent_that_shows_no_sign_of_life_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, cancelled = AgentClock(monkeypatch), []
 
     async def agent(ctx: Context) -> str:
         if ctx.attempt == 2:
             return "ok"
+        clock.advance(1)
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -142,13 +144,16 @@ def test_an_async_agent_that_shows_no_sign_of_life_is_given_up() -> None:
     assert cancelled == [True]
 
 
-def test_a_plain_agent_that_takes_too_long_leaves_no_trace_when_it_goes_on() -> None:
-    go_on, over = threading.Event(), threading.Event()
+def test_a_plain_agent_that_takes_too_long_leaves_no_trace_when_it_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, go_on, over = AgentClock(monkeypatch), threading.Event(), threading.Event()
     faults: list[BaseException] = []
 
     def agent(ctx: Context) -> str:
         if ctx.attempt == 2:
             return "ok"
+        clock.advance(1)
         go_on.wait()
         try:
             ctx.decide("too late")
@@ -167,9 +172,13 @@ def test_a_plain_agent_that_takes_too_long_leaves_no_trace_when_it_goes_on() -> 
         assert "DECISION_RECORDED" not in types(service)
 
 
-def test_an_agent_that_shows_itself_may_take_its_time() -> None:
+def test_an_agent_that_shows_itself_may_take_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = AgentClock(monkeypatch)
+
     async def agent(ctx: Context) -> str:
         for _ in range(8):
+            clock.advance(0.2)
+            # Long enough for the run to look whether it is too late.
             await asyncio.sleep(0.05)
             ctx.heartbeat()
         return "ok"

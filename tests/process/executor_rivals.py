@@ -19,9 +19,11 @@ from typing import Any
 
 from holdfast import Context, RunOptions, Workflow
 from holdfast.domain.errors import CheckpointError, LeaseHeldError, StoreLockedError
+from holdfast.domain.record import Lease
 from tests.process.child import Child, Report, start
 from tests.process.executor_broken import BREAKS
 from tests.process.outside import Outside, tell
+from tests.process.stopping import stop
 from tests.recovery.places import Place
 
 AGENTS = ("first", "second", "third", "fourth")
@@ -76,6 +78,8 @@ def rival(
             # A holder that was stopped in the middle of a renewal has its row until the server ends that.
             refused += isinstance(problem, LeaseHeldError)
             if is_stubborn:
+                if refused == 1:
+                    report.say("refused", workflow_id, refused)
                 continue
             report.say(type(problem).__name__, workflow_id, refused)
             return
@@ -110,6 +114,16 @@ class Arena:
         found = process.lines[-1].partition(" ")[0] if process.lines else ""
         if (status, found) != (0, word):
             self.violations.append(f"ended with {status} and {found!r} instead of {word}: {process.lines}")
+
+    def taken(self, workflow_id: str) -> Lease:
+        """Have a workflow, so that nobody gets in."""
+        with self.place.open() as service:
+            return service._engine.kit.store.acquire(workflow_id, "the arena", LONG_SECONDS)
+
+    def give_up(self, lease: Lease) -> None:
+        """Let somebody in."""
+        with self.place.open() as service:
+            service._engine.kit.store.release(lease)
 
     def everything(self, workflow_id: str) -> list[Any]:
         """Answer all that the store holds of a workflow."""
@@ -165,7 +179,7 @@ def stopped_holder(kind: str, folder: str, *, rounds: int) -> dict[str, Any]:
             workflow_id = f"S-{number}"
             holder = arena.enter(workflow_id, lease_seconds=SHORT_SECONDS, is_gated=True)
             holder.read_line()
-            os.kill(holder.pid, signal.SIGSTOP)
+            stop(holder.pid)
             os.waitpid(holder.pid, os.WUNTRACED)
             # It is inside still, as far as the outside knows, and does nothing there.
             tell(outside.path, workflow_id, "leave", who=str(holder.pid))
@@ -194,7 +208,13 @@ def crowd(kind: str, folder: str, *, rounds: int, seed: int, rivals: int = 3) ->
         arena = Arena(kind, folder, outside)
         for number in range(rounds):
             workflow_id = f"C-{number}"
+            # In the others all of them are there, and were refused, before the first gets in.
+            lease = None if number % 2 else arena.taken(workflow_id)
             fighters = [arena.enter(workflow_id, is_stubborn=True) for _ in range(rivals)]
+            if lease is not None:
+                for one in fighters:
+                    one.read_line()
+                arena.give_up(lease)
             if number % 2:
                 victim = fighters.pop(dice.randrange(rivals))
                 select.select([victim.handle], [], [], dice.uniform(0.01, 0.4))

@@ -21,6 +21,7 @@ from holdfast.domain.record import NO_WORKFLOW, Commit
 from holdfast.ports import Store
 from holdfast.testing import FailingStore
 from tests.process.running import ROOT
+from tests.process.stopping import stop
 
 WORKFLOW = "WF leased"
 
@@ -118,7 +119,7 @@ class Leaseholder:
         return self.answer()
 
     def stop(self) -> None:
-        os.kill(self._process.pid, signal.SIGSTOP)
+        stop(self._process.pid)
         self.wait_until_stopped()
 
     def wait_until_stopped(self) -> None:

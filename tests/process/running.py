@@ -60,11 +60,12 @@ def _nursery() -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "tests.process.nursery"]
     pipe = subprocess.PIPE
     nursery = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, bufsize=0, env=_environment())
-    atexit.register(_end, nursery, nursery.stdin)
+    atexit.register(_end, nursery, nursery.stdin, nursery.stdout)
     return nursery
 
 
-def _end(nursery: subprocess.Popen[bytes], orders: IO[bytes] | None) -> None:
-    if orders is not None:
-        orders.close()
+def _end(nursery: subprocess.Popen[bytes], *pipes: IO[bytes] | None) -> None:
+    for pipe in pipes:
+        if pipe is not None:
+            pipe.close()
     nursery.wait()

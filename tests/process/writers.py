@@ -5,10 +5,12 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import select
 import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -54,8 +56,8 @@ def compete(store: FilesystemStore, workflow_id: str, count: int, writer: str, r
             done += 1
 
 
-def _write_in_threads(report: Report, _: int, number: int, options: dict[str, Any]) -> None:
-    """One process of the crowd."""
+def _write_in_threads(report: Report, gate: int, number: int, options: dict[str, Any]) -> None:
+    """One process of the crowd, which waits for the others."""
     root = options["root"]
     disk = LocklessDisk(root) if options["lockless"] else None
     if options["lockless"]:
@@ -63,6 +65,10 @@ def _write_in_threads(report: Report, _: int, number: int, options: dict[str, An
         signal.alarm(CONTROL_SECONDS)
     store = TellingStore.open(root, journal_bytes=JOURNAL_BYTES, disk=disk)
     errors: list[BaseException] = []
+    report.say("opened", "-", number)
+    select.select([gate], [], [])
+    if options["lockless"]:
+        signal.alarm(CONTROL_SECONDS)
 
     def write(thread: int) -> None:
         workflow_id = "WF-shared" if options["shared"] else f"WF-{number}-{thread}"
@@ -82,6 +88,12 @@ def crowd(options: dict[str, Any]) -> dict[str, Any]:
     """Processes with threads, each with its own opening, all writing at once."""
     children = [start(_write_in_threads, number, options) for number in range(options["processes"])]
     told, conflicts, violations = Acknowledged(), 0, []
+    # However late one of them comes to it: nobody is done before.
+    for child in children:
+        child.read_line()
+    for child in children:
+        with suppress(BrokenPipeError):
+            child.stop()
     for child in children:
         if child.end() != 0:
             violations.append("a writer failed")

@@ -2,21 +2,51 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
+import anyio
+import pytest
 from starlette.testclient import TestClient
 
 from holdfast.config import Config
-from holdfast.server import serving
+from holdfast.server import routing, serving
 from holdfast.server.app import build
 from holdfast.server.desk import Desk, open_desk
+from holdfast.server.rates import Rates
 from holdfast.server.settings import Settings
 
 BASE = "http://127.0.0.1:8787"
+
+
+def let_no_time_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nobody ask more often because a busy machine takes its time; for servers that are made then."""
+    monkeypatch.setattr(routing, "Rates", partial(Rates, clock=lambda: 0.0))
+
+
+class Limits:
+    """Gives up the newest request when a test says so: its work has begun then, however busy a machine is."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._newest: tuple[asyncio.AbstractEventLoop, anyio.CancelScope] | None = None
+        monkeypatch.setattr(routing, "anyio", SimpleNamespace(move_on_after=self._begin))
+
+    def reach(self) -> None:
+        """Have the time of the newest request be over; for other threads than that of the server."""
+        assert self._newest is not None
+        loop, scope = self._newest
+        loop.call_soon_threadsafe(scope.cancel)
+
+    def _begin(self, seconds: float) -> anyio.CancelScope:
+        scope = anyio.move_on_after(seconds)
+        self._newest = asyncio.get_running_loop(), scope
+        return scope
 
 
 @contextmanager

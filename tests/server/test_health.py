@@ -10,7 +10,7 @@ import holdfast
 from holdfast.domain.errors import StoreLockedError, StoreNotFoundError
 from holdfast.server.health import ready
 from holdfast.server.settings import Settings
-from tests.server.served import application, caller_for, desk_of
+from tests.server.served import application, caller_for, desk_of, let_no_time_pass
 
 
 @pytest.fixture
@@ -64,7 +64,8 @@ def test_numbers_of_a_store_that_fails_at_the_door_are_a_problem(url, monkeypatc
     assert (response.status_code, response.json()["code"]) == (503, "store_not_found")
 
 
-def test_who_guesses_tokens_for_the_numbers_is_slowed_down_and_told_of(url):
+def test_who_guesses_tokens_for_the_numbers_is_slowed_down_and_told_of(url, monkeypatch):
+    let_no_time_pass(monkeypatch)
     with application(url, Settings(failure_rate=1.0)) as (client, desk):
         statuses = [
             client.get("/metrics", headers={"Authorization": "Bearer hf_no"}).status_code for _ in range(4)

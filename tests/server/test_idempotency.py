@@ -20,7 +20,7 @@ from holdfast.server import idempotency
 from holdfast.server.idempotency import ANSWERS
 from holdfast.server.settings import Settings
 from tests.server.acts import PATIENCE_SECONDS, filled
-from tests.server.served import Caller, application, caller_for
+from tests.server.served import Caller, Limits, application, caller_for
 
 HOLD = {"workflow_id": "WF/1", "reason": "case 17"}
 
@@ -185,12 +185,14 @@ def test_an_answer_that_is_too_long_to_be_kept_is_told_as_done(served, monkeypat
 
 
 def test_what_takes_too_long_is_done_once_and_answered_later(url, monkeypatch):
-    with application(url, Settings(rate=1000, request_seconds=0.2)) as (client, desk):
+    limits = Limits(monkeypatch)
+    with application(url) as (client, desk):
         call = caller_for(client, desk)
         go_on, done = threading.Event(), threading.Event()
         real = type(desk.service.holds).place
 
         def slow(self, **given):
+            limits.reach()
             assert go_on.wait(PATIENCE_SECONDS)
             done.set()
             return real(self, **given)

@@ -20,11 +20,12 @@ from holdfast.server.idempotency import ANSWERS
 from holdfast.server.settings import Settings
 from holdfast.server.table import OPERATIONS
 from holdfast.testing import FixedClock
-from tests.server.served import BASE, application, desk_of, running
+from tests.server.served import BASE, application, desk_of, let_no_time_pass, running
 
 
 @pytest.fixture
-def served(tmp_path):
+def served(tmp_path, monkeypatch):
+    let_no_time_pass(monkeypatch)
     url = f"file:{tmp_path}/store"
     with holdfast.open(url) as service:
         service.create_checkpoint("WF-1", {"a": 1})
@@ -149,7 +150,8 @@ def test_who_guesses_is_slowed_down(served):
     assert codes[0] == 401 and codes[-1] == 429
 
 
-def test_who_asks_too_often_is_told_when_to_ask_again(tmp_path):
+def test_who_asks_too_often_is_told_when_to_ask_again(tmp_path, monkeypatch):
+    let_no_time_pass(monkeypatch)
     url = f"file:{tmp_path}/store"
     with holdfast.open(url):
         pass
@@ -189,7 +191,8 @@ def test_guessing_at_the_sign_in_is_slowed_down_and_told(served):
     assert len(told) == codes.count(401) and told[0].facts["operation"] == "signIn"
 
 
-def test_who_guesses_cannot_say_to_be_somebody_else(tmp_path):
+def test_who_guesses_cannot_say_to_be_somebody_else(tmp_path, monkeypatch):
+    let_no_time_pass(monkeypatch)
     url = f"file:{tmp_path}/store"
     with holdfast.open(url):
         pass

@@ -232,6 +232,25 @@ def test_a_stream_ends_with_the_token_it_began_with(url):
             assert "TOKEN_REVOKED" not in [data["type"] for _, data in listener.messages()]
 
 
+def test_what_happens_after_somebody_may_no_longer_listen_is_not_told():
+    """The right to listen ends while what comes next is being read."""
+    is_over = threading.Event()
+
+    class Ending(Empty):
+        def leaves(self, after):
+            is_over.set()
+            return iter([b"no entry"])
+
+    live = Live(Ending(), streams_max=1)
+
+    async def listen():
+        place = Place(0, 1)
+        told = live.listen("ann", place, lambda event: True, lambda: not is_over.is_set(), with_facts=True)
+        return [piece async for piece in told]
+
+    assert len(asyncio.run(listen())) == 1
+
+
 def test_of_listeners_that_come_at_once_no_more_are_heard_than_may_be():
     live = Live(Empty(), streams_max=1)
 

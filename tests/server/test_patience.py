@@ -17,8 +17,7 @@ from tests.server.served import Running, running
 
 
 @pytest.fixture
-def served(tmp_path, monkeypatch):
-    monkeypatch.setattr(patience, "HEADERS_SECONDS", 0.2)
+def served(tmp_path):
     url = f"file:{tmp_path}/store"
     with holdfast.open(url):
         pass
@@ -50,26 +49,38 @@ def read_until(client: socket.socket, end: bytes) -> None:
 
 
 @pytest.mark.parametrize("begun", [b"", b"GET /healthz HTT", b"GET /healthz HTTP/1.1\r\nHost: 127"])
-def test_who_never_ends_a_request_is_let_go(served, begun):
+def test_who_never_ends_a_request_is_let_go(served, begun, monkeypatch):
+    monkeypatch.setattr(patience, "HEADERS_SECONDS", 0.2)
     with connected(served) as client:
         client.sendall(begun)
         assert client.recv(1) == b""
 
 
-def test_who_begins_a_second_request_and_never_ends_it_is_let_go(served):
+def test_who_begins_a_second_request_and_never_ends_it_is_let_go(served, monkeypatch):
     with connected(served) as client:
         client.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         read_until(client, b'{"live":true}')
+        # Not before: the first one may take its time.
+        monkeypatch.setattr(patience, "HEADERS_SECONDS", 0.2)
         client.sendall(b"GET /")
         assert client.recv(1) == b""
 
 
-def test_who_listens_stays(served):
+def test_who_listens_stays(served, monkeypatch):
+    counting = list[patience.PatientProtocol]()
+    watch = patience.PatientProtocol._watch
+
+    def watched(protocol):
+        watch(protocol)
+        counting[:] = [protocol] if protocol._deadline is not None else []
+
+    monkeypatch.setattr(patience.PatientProtocol, "_watch", watched)
     with connected(served) as client:
         key = served.desk.doorkeeper.key
         ask = ["GET /v1/events HTTP/1.1", "Host: 127.0.0.1", f"Authorization: Bearer {key}", "", ""]
         client.sendall("\r\n".join(ask).encode())
         read_until(client, b"listening")
+        assert counting == []
         client.settimeout(0.6)
         with pytest.raises(TimeoutError):
             client.recv(1)

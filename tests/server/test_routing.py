@@ -24,7 +24,16 @@ from holdfast.server.operation import Answer, Operation
 from holdfast.server.routing import address_of
 from holdfast.server.settings import Settings
 from tests.application.watched import Collected
-from tests.server.served import BASE, Caller, application, caller_for, desk_of, running
+from tests.server.served import (
+    BASE,
+    Caller,
+    Limits,
+    application,
+    caller_for,
+    desk_of,
+    let_no_time_pass,
+    running,
+)
 
 
 class Numbers(msgspec.Struct):
@@ -50,20 +59,11 @@ def fail(desk, asked):
     raise RuntimeError("a secret thing broke")
 
 
-HOLD = threading.Event()
-
-
-def hang(desk, asked):
-    HOLD.wait(30)
-    return {}
-
-
 TABLE = (
     Operation("one", "GET", "/things/{run}", Scope.READ, "One.", echo, query=Numbers),
     Operation("put", "PUT", "/things/{run}", Scope.READ, "Put.", echo, body=Sent),
     Operation("two", "GET", "/things/{run}/parts/{part}", Scope.READ, "Two.", echo, alias=True),
     Operation("fail", "GET", "/fail", Scope.READ, "Fail.", fail),
-    Operation("hang", "GET", "/hang", Scope.READ, "Hang.", hang),
     Operation("none", "GET", "/none", Scope.READ, "None.", lambda desk, asked: Answer(None, 204)),
     Operation("text", "GET", "/text", None, "Text.", lambda desk, asked: Answer(b"hi", media_type="text/x")),
 )
@@ -83,8 +83,7 @@ def serving(tmp_path, monkeypatch, *table, settings=None):
 
 @pytest.fixture
 def call(tmp_path, monkeypatch):
-    settings = Settings(rate=1e6, request_seconds=0.2)
-    with serving(tmp_path, monkeypatch, *TABLE, settings=settings) as (call, _):
+    with serving(tmp_path, monkeypatch, *TABLE) as (call, _):
         yield call
 
 
@@ -163,11 +162,19 @@ def test_a_failure_of_ours_tells_no_secret_and_is_logged(call, caplog):
     assert "r-1" in caplog.text
 
 
-def test_what_takes_too_long_is_given_up(call):
-    try:
-        response = call("GET", "/v1/hang")
-    finally:
-        HOLD.set()
+def test_what_takes_too_long_is_given_up(tmp_path, monkeypatch):
+    go_on = threading.Event()
+
+    def hang(desk, asked):
+        go_on.wait(30)
+        return {}
+
+    settings = Settings(rate=1e6, request_seconds=0.2)
+    with serving(tmp_path, monkeypatch, replace(TABLE[0], handle=hang), settings=settings) as (call, _):
+        try:
+            response = call("GET", "/v1/things/a")
+        finally:
+            go_on.set()
     assert (response.status_code, response.json()["code"]) == (503, "took_too_long")
     assert response.headers["retry-after"]
 
@@ -223,17 +230,20 @@ def test_a_store_that_fails_at_the_door_is_a_problem(tmp_path, monkeypatch):
 
 
 def test_work_that_was_given_up_keeps_its_thread_and_no_other_begins(tmp_path, monkeypatch):
-    begun, go_on = list[str](), threading.Event()
+    begun, go_on, limits = list[str](), threading.Event(), Limits(monkeypatch)
 
     def stuck(desk, asked):
         begun.append(asked.request_id)
+        limits.reach()
         go_on.wait(30)
         return {}
 
-    settings = Settings(rate=1e6, request_seconds=0.1, threads=1)
-    with serving(tmp_path, monkeypatch, replace(TABLE[0], handle=stuck), settings=settings) as (call, _):
+    settings = Settings(rate=1e6, threads=1)
+    with serving(tmp_path, monkeypatch, replace(TABLE[0], handle=stuck), settings=settings) as (call, desk):
         try:
-            answers = [call("GET", "/v1/things/a", headers={"x-request-id": f"r-{n}"}) for n in range(4)]
+            answers = [call("GET", "/v1/things/a", headers={"x-request-id": "r-0"})]
+            desk.settings = replace(settings, request_seconds=0.1)
+            answers += [call("GET", "/v1/things/a", headers={"x-request-id": f"r-{n}"}) for n in range(1, 4)]
         finally:
             go_on.set()
     assert {answer.status_code for answer in answers} == {503}
@@ -283,6 +293,7 @@ def test_head_of_what_never_ends_ends(tmp_path, monkeypatch):
 
 
 def test_who_is_refused_again_and_again_fills_no_trail(tmp_path, monkeypatch):
+    let_no_time_pass(monkeypatch)
     needs_more = replace(TABLE[0], scope=Scope.ADMIN)
     with serving(tmp_path, monkeypatch, needs_more, settings=Settings(rate=0.5)) as (call, desk):
         codes = [call("GET", "/v1/things/a").status_code for _ in range(20)]

@@ -189,9 +189,12 @@ class Live:
         self._size = self._size or place.size
         position = place.position
         yield b"retry: 3000\n: listening\n\n"
-        while not self._has_ended and await _in_thread(is_known):
+        while not self._has_ended:
             news = self._news
             told = await self._since(position, place.size)
+            # Asked last: of what happened since somebody may no longer listen nothing is told.
+            if not await _in_thread(is_known):
+                return
             wanted = filter(wants, told)
             # In one piece: who left meanwhile is noticed between two.
             if messages := b"".join(_message(one if with_facts else _without_facts(one)) for one in wanted):

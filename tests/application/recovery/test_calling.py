@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import suppress
 from contextvars import ContextVar
+from typing import Any
 
 import pytest
 
+from holdfast.application.recovery import calling
 from holdfast.application.recovery.calling import OverdueError, call
 
 PATIENT_SECONDS = 60.0
@@ -80,6 +83,27 @@ def test_a_coroutine_that_takes_too_long_is_cancelled_and_may_clean_up() -> None
         finally:
             cleaned.append("cleaned")
 
+    with pytest.raises(OverdueError):
+        call(wait, timeout_seconds=SHORT_SECONDS)
+    assert cleaned == ["cleaned"]
+
+
+def test_a_coroutine_whose_thread_begins_late_is_not_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    cleaned: list[str] = []
+    carry_out = calling._Running.carry_out
+
+    def late(running: Any, *arguments: Any) -> None:
+        with suppress(TimeoutError):
+            running._outcome.result(5 * SHORT_SECONDS)
+        carry_out(running, *arguments)
+
+    async def wait() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cleaned.append("cleaned")
+
+    monkeypatch.setattr(calling._Running, "carry_out", late)
     with pytest.raises(OverdueError):
         call(wait, timeout_seconds=SHORT_SECONDS)
     assert cleaned == ["cleaned"]

@@ -23,9 +23,9 @@ class Elsewhere:
 
     is_remote = True
 
-    def __init__(self, *, store: str | None = None, lease_seconds: float = LEASE_SECONDS) -> None:
+    def __init__(self, *, store: str | None = None) -> None:
         self.store = store
-        self.lease_seconds = lease_seconds
+        self.lease_seconds = LEASE_SECONDS
         self.poll_seconds = 0.02
         self.errands: list[Errand] = []
         self.cancelled = 0

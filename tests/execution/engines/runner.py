@@ -11,11 +11,11 @@ from holdfast.execution.engines.dask_engine import DaskEngine
 from holdfast.execution.engines.processes import ProcessEngine
 from holdfast.execution.engines.ray_engine import RayEngine
 from tests.execution.engines.team import TOPICS
-from tests.execution.engines.trials import run
+from tests.execution.engines.trials import LEASE_SECONDS, run
 
 
 def engine_of(kind: str, url: str, address: str | None) -> Any:
-    settings: dict[str, Any] = {"store": url, "poll_seconds": 0.05, "lease_seconds": 5}
+    settings: dict[str, Any] = {"store": url, "poll_seconds": 0.05, "lease_seconds": LEASE_SECONDS}
     if kind == "ray":
         return RayEngine(address, **settings)
     return DaskEngine(address, **settings) if kind == "dask" else ProcessEngine(2, **settings)

@@ -53,7 +53,7 @@ def url() -> str:
 
 @pytest.fixture
 def engine(client: Any, url: str) -> DaskEngine:
-    return DaskEngine(client, store=url, poll_seconds=0.05, lease_seconds=5)
+    return DaskEngine(client, store=url, poll_seconds=0.05, lease_seconds=trials.LEASE_SECONDS)
 
 
 def called(engine: DaskEngine, function: Any, *arguments: Any) -> Any:

@@ -29,7 +29,7 @@ from tests.process.evidence import keep
 
 @pytest.fixture
 def engine() -> Iterator[ProcessEngine]:
-    engine = ProcessEngine(2, poll_seconds=0.05, lease_seconds=5)
+    engine = ProcessEngine(2, poll_seconds=0.05, lease_seconds=trials.LEASE_SECONDS)
     yield engine
     engine.close()
 
@@ -183,13 +183,14 @@ def test_only_the_ledger_keeps_an_effect_from_happening_again(
 
 
 def hung(engine: ProcessEngine, folder: Path) -> Any:
-    return trials.disturbed(engine, store_in(folder), folder, lambda pid: os.kill(pid, signal.SIGSTOP))
+    url = store_in(folder)
+    return trials.disturbed(engine, url, folder, lambda pid: trials.hang(pid, url))
 
 
 @pytest.mark.sweep
 def test_a_worker_that_hangs_is_noticed_by_its_lease(tmp_path: Path) -> None:
     wanted = trials.expected(tmp_path / "undisturbed")
-    engine = ProcessEngine(2, poll_seconds=0.05, lease_seconds=1)
+    engine = ProcessEngine(2, poll_seconds=0.05, lease_seconds=trials.LEASE_SECONDS)
     assert trials.violations(hung(engine, tmp_path), tmp_path, wanted) == []
     engine.close()
 
@@ -201,14 +202,14 @@ def test_a_worker_that_hung_and_wakes_up_again_changes_nothing(
     """As on another machine, nobody can end it: it goes on where it was, and is fenced off."""
     wanted = trials.expected(tmp_path / "undisturbed")
     monkeypatch.setattr(processes._Job, "cancel", lambda job: None)
-    engine = ProcessEngine(3, poll_seconds=0.05, lease_seconds=1)
+    engine = ProcessEngine(3, poll_seconds=0.05, lease_seconds=trials.LEASE_SECONDS)
     stopped = list[int]()
 
-    def stop(pid: int) -> None:
-        os.kill(pid, signal.SIGSTOP)
+    def hang(pid: int) -> None:
+        trials.hang(pid, store_in(tmp_path))
         stopped.append(pid)
 
-    result = trials.disturbed(engine, store_in(tmp_path), tmp_path, stop)
+    result = trials.disturbed(engine, store_in(tmp_path), tmp_path, hang)
     assert trials.violations(result, tmp_path, wanted) == []
     leave(tmp_path, "go")
     os.kill(stopped[0], signal.SIGCONT)
@@ -233,14 +234,14 @@ def test_without_a_look_at_leases_a_worker_that_hangs_is_waited_for(
         return False
 
     monkeypatch.setattr(following, "is_lost", overlooked)
-    engine = ProcessEngine(2, poll_seconds=0.05, lease_seconds=1)
+    engine = ProcessEngine(2, poll_seconds=0.05, lease_seconds=trials.LEASE_SECONDS)
 
     async def waited() -> bool:
         running = asyncio.ensure_future(
             trials.begin(engine, store_in(tmp_path), tmp_path, stops_at=TOPICS[1])
         )
         pid = int(await asyncio.to_thread(wait_for, tmp_path, "at"))
-        os.kill(pid, signal.SIGSTOP)
+        await asyncio.to_thread(trials.hang, pid, store_in(tmp_path))
         for _ in range(10):
             await asyncio.to_thread(looks.acquire)
         is_over = running.done()

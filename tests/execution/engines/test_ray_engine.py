@@ -58,7 +58,7 @@ def url() -> str:
 
 @pytest.fixture
 def engine(cluster: str, url: str) -> RayEngine:
-    return RayEngine(store=url, poll_seconds=0.05, lease_seconds=5)
+    return RayEngine(store=url, poll_seconds=0.05, lease_seconds=trials.LEASE_SECONDS)
 
 
 def called(engine: RayEngine, function: Any, *arguments: Any) -> Any:
@@ -139,8 +139,8 @@ def test_a_worker_that_hangs_is_noticed_by_its_lease(cluster: str, tmp_path: Pat
     # Who hangs in the middle of a commit keeps the others out for half as long as they have patience.
     url = server.url(lock_seconds="10", reconnect_seconds="60")
     wanted = trials.expected(tmp_path / "undisturbed")
-    engine = RayEngine(store=url, poll_seconds=0.05, lease_seconds=1)
-    result = trials.disturbed(engine, url, tmp_path, lambda pid: os.kill(pid, signal.SIGSTOP))
+    engine = RayEngine(store=url, poll_seconds=0.05, lease_seconds=trials.LEASE_SECONDS)
+    result = trials.disturbed(engine, url, tmp_path, lambda pid: trials.hang(pid, url))
     assert trials.violations(result, tmp_path, wanted) == []
 
 

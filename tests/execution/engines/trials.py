@@ -18,8 +18,11 @@ import holdfast
 from holdfast import RunOptions
 from holdfast.execution.outcome import RunResult
 from tests.execution.engines.team import TOPICS, happened, leave, mark, repeated, team, wait_for
+from tests.process.stopping import stop
 
 ROOT = Path(__file__).parents[3]
+#: Of workers: nobody at work is so late because a machine is busy.
+LEASE_SECONDS = 60.0
 ENDED = "all about report: ['all about kelp', 'all about tide', 'all about sand']"
 
 
@@ -50,7 +53,7 @@ def disturbed(engine: Any, url: str, folder: Path, disturb: Callable[[int], None
     async def both() -> RunResult:
         running = asyncio.ensure_future(begin(engine, url, folder, stops_at=TOPICS[1]))
         pid = int(await asyncio.to_thread(wait_for, folder, "at"))
-        disturb(pid)
+        await asyncio.to_thread(disturb, pid)
         return await running
 
     return asyncio.run(both())
@@ -58,6 +61,15 @@ def disturbed(engine: Any, url: str, folder: Path, disturb: Callable[[int], None
 
 def kill(pid: int) -> None:
     os.kill(pid, signal.SIGKILL)
+
+
+def hang(pid: int, url: str) -> None:
+    """Stop the worker that has the second topic, and let its lease run out: it alone is late."""
+    stop(pid)
+    with holdfast.open(url, create=False) as service:
+        lease = service.lease_of(f"WF-1~research[{TOPICS[1]}]")
+        assert lease is not None
+        service.renew_lease(lease, ttl_seconds=0)
 
 
 def violations(result: RunResult, folder: Path, wanted: tuple[Any, ...]) -> list[str]:
@@ -191,8 +203,8 @@ class Runner:
         program = [sys.executable, "-m", "tests.execution.engines.runner", given]
         self.process = subprocess.Popen(program, cwd=ROOT)
 
-    def send(self, number: int) -> None:
-        self.process.send_signal(number)
+    def stop(self) -> None:
+        stop(self.process.pid)
 
     def kill(self) -> None:
         self.process.kill()
@@ -210,7 +222,7 @@ def abandoned(engine: str, url: str, folder: Path, **settings: Any) -> None:
     """Let a run be killed after its worker has finished, and before it heard of it."""
     runner = Runner(engine, url, folder, **settings)
     wait_for(folder, "at")
-    runner.send(signal.SIGSTOP)
+    runner.stop()
     leave(folder, "go")
     wait_until_ended(url, f"WF-1~research[{TOPICS[1]}]")
     runner.kill()

@@ -171,7 +171,7 @@ def test_what_was_taken_in_is_not_taken_in_again_by_the_next_run(
 
 def test_a_future_that_never_ends_is_no_reason_to_wait_for_ever(service: CheckpointService) -> None:
     """The worker is done, and the wire to it is cut."""
-    engine = Elsewhere(lease_seconds=0.3)
+    engine = Elsewhere()
     hangs = asyncio.Event()
 
     def cut(function: Any) -> Any:

@@ -16,6 +16,7 @@ from holdfast import Retry, RunOptions, RunResult, Workflow
 from holdfast.domain.errors import AgentFailedError, ConfigError, InvalidStateError
 from holdfast.execution.engines.port import WorkerLostError
 from holdfast.execution.outcome import RunStatus
+from tests.execution.clocks import AgentClock, Looks
 from tests.execution.engines.elsewhere import Elsewhere, one_agent, run, store_in
 from tests.execution.engines.odd_errors import Death
 from tests.execution.engines.team import happened, leave, team, wait_for
@@ -228,32 +229,38 @@ def test_a_run_that_comes_later_waits_for_the_worker_of_the_one_before(tmp_path:
     assert [one["description"] for one in state_of(store_in(tmp_path)).decisions] == ["begun"]
 
 
-def test_an_agent_that_takes_too_long_is_fenced_off(tmp_path: Path) -> None:
-    folder = str(tmp_path)
+def test_an_agent_that_takes_too_long_is_fenced_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, clock, looks = str(tmp_path), AgentClock(monkeypatch), Looks(monkeypatch)
 
     def slow(ctx: Any) -> str:
         if ctx.attempt > 1:
             return "second"
+        # To wait for a worker is no silence: the run has to know that this one has begun.
+        looks.wait()
+        clock.advance(1)
         wait_for(folder, "go")
         ctx.milestone("too late")
         return "first"
 
     engine = Elsewhere()
     retry = Retry(attempts=2, delay_seconds=0)
-    result = run(one_agent(slow, engine, timeout_seconds=0.3, retry=retry), store_in(tmp_path))
+    result = run(one_agent(slow, engine, timeout_seconds=0.1, retry=retry), store_in(tmp_path))
     assert (result.value, engine.cancelled) == ("second", 1)
     leave(folder, "go")
     assert events_of(store_in(tmp_path), "WF-1~slow", "MILESTONE_REACHED") == []
 
 
-def test_an_agent_that_shows_itself_is_in_time(tmp_path: Path) -> None:
+def test_an_agent_that_shows_itself_is_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, looks = AgentClock(monkeypatch), Looks(monkeypatch)
+
     def slow(ctx: Any) -> str:
-        for _ in range(8):
-            threading.Event().wait(0.2)
+        for _ in range(12):
+            clock.advance(0.08)
             ctx.heartbeat()
+            looks.wait()
         return "done"
 
-    assert run(one_agent(slow, Elsewhere(), timeout_seconds=1.2), store_in(tmp_path)).value == "done"
+    assert run(one_agent(slow, Elsewhere(), timeout_seconds=0.1), store_in(tmp_path)).value == "done"
 
 
 def test_a_cancelled_run_ends_the_journals_of_its_steps(tmp_path: Path) -> None:

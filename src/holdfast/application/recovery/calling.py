@@ -30,7 +30,7 @@ def call(function: Callable[..., Any], *arguments: Any, timeout_seconds: float) 
     Raises:
         OverdueError: it took too long.
     """
-    running = _Running(timeout_seconds)
+    running = _Running(timeout_seconds, is_coroutine=inspect.iscoroutinefunction(function))
     target = copy_context().run
     arguments = (running.carry_out, function, arguments)
     threading.Thread(target=target, args=arguments, name="holdfast-handler", daemon=True).start()
@@ -40,9 +40,10 @@ def call(function: Callable[..., Any], *arguments: Any, timeout_seconds: float) 
 class _Running:
     """One call on its way."""
 
-    def __init__(self, timeout_seconds: float) -> None:
+    def __init__(self, timeout_seconds: float, *, is_coroutine: bool) -> None:
         self._timeout_seconds = timeout_seconds
-        self._is_coroutine = False
+        # Of others it is known once they were called, which may be after their time on a busy machine.
+        self._is_coroutine = is_coroutine
         self._outcome: Future[Any] = Future()
 
     def carry_out(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
