@@ -88,3 +88,12 @@ def test_a_workflow_that_the_trail_tells_of_and_is_gone_fails(run: Run, store: P
     told = "the trail tells of checkpoint 3, which is neither stored nor erased: workflow WF-1"
     assert checks(run, store)["trail"] == ("fail", f"1 fault, the first: {told}")
     assert run("audit", "verify", "--store", store).exit_code == Exit.NOT_VERIFIED
+
+
+def test_a_workflow_that_is_lost_for_good_is_given_up_by_an_erasure(run: Run, store: Path):
+    for folder in (*store.glob("checkpoints/*/wf-1*"), *store.glob("events/*/wf-1*")):
+        shutil.rmtree(folder)
+    asked = ("erase", "--store", store, "--reason", "the disk lost it", "--yes", "--workflow")
+    assert run(*asked, "WF-11").exit_code == Exit.NOT_FOUND
+    assert run(*asked, "WF-1").exit_code == 0
+    assert checks(run, store)["trail"][0] == "ok"

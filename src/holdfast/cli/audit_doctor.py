@@ -23,7 +23,7 @@ _SILENT = (
 _BROKEN = "Run `holdfast audit verify` to see how far it can be trusted."
 _LOST = (
     "`holdfast audit verify` names all that is gone. `holdfast copy BACKUP STORE WORKFLOW` brings a workflow "
-    "back from a backup."
+    "back from a backup; `holdfast erase --workflow WORKFLOW` accepts that it is lost."
 )
 #: By what the first fault is a fault of.
 _HINTS = {"store": _LOST, "memory": PUT_BACK}

@@ -11,8 +11,10 @@ from holdfast.cli.changing import Change, changes, tell_plan
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.opening import find_workflow, looking, reading, writing
 from holdfast.cli.output import counted, safe, size_text
+from holdfast.domain.errors import CheckpointNotFoundError
 
 if TYPE_CHECKING:
+    from holdfast.application.kit import Kit
     from holdfast.application.privacy.erasing import ErasureResult
 
 
@@ -34,7 +36,7 @@ def command(call: Call, subject: str | None, workflow: str | None, change: Chang
         raise click.UsageError("give either --subject or --workflow")
     if workflow:
         with reading(call) as kit:
-            find_workflow(kit, workflow)
+            _find(kit, workflow)
     if change.dry_run:
         _plan(call, subject, workflow)
         return
@@ -45,6 +47,17 @@ def command(call: Call, subject: str | None, workflow: str | None, change: Chang
         else:
             done = service.erasure.subject(subject or "", reason=change.why)
     _print(call, done)
+
+
+def _find(kit: Kit, workflow: str) -> None:
+    """Look whether there is such a workflow; of one that is lost the trail still knows."""
+    from holdfast.application.audit.missing import is_told
+
+    try:
+        find_workflow(kit, workflow)
+    except CheckpointNotFoundError:
+        if not is_told(kit.store, workflow):
+            raise
 
 
 def _plan(call: Call, subject: str | None, workflow: str | None) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from holdfast import bootstrap
 from holdfast.adapters.memory import MemoryStore
-from holdfast.application.audit.missing import Missing
+from holdfast.application.audit.missing import Missing, is_told
+from holdfast.domain.errors import CheckpointNotFoundError
 from holdfast.domain.log_check import Verdict
 from holdfast.domain.trail import read_fields
 from holdfast.ports import Store
@@ -56,9 +57,8 @@ def cut(url: str, count: int) -> None:
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-count]))
 
 
-def test_a_workflow_that_is_gone_altogether_is_named(url: str):
-    fill(url)
-    assert verified(url) == (Verdict.OK, [])
+def lose(url: str) -> None:
+    """Take away all that is stored of INV-1, behind the back of Holdfast."""
     if url.startswith("sqlite:"):
         with closing(sqlite3.connect(url.removeprefix("sqlite:"))) as database, database:
             for table in ("events", "checkpoints"):
@@ -66,6 +66,32 @@ def test_a_workflow_that_is_gone_altogether_is_named(url: str):
     else:
         for folder in (*Path(url).glob("checkpoints/*/inv-1*"), *Path(url).glob("events/*/inv-1*")):
             shutil.rmtree(folder)
+
+
+def test_a_loss_is_accepted_by_erasing_what_only_the_trail_still_knows(url: str):
+    fill(url)
+    lose(url)
+    with bootstrap.open(url) as service:
+        with pytest.raises(CheckpointNotFoundError):
+            service.erasure.workflow("INV-3", reason="the disk lost it")
+        service.erasure.workflow("INV-1", reason="the disk lost it")
+        assert service.load_latest("INV-2") is not None
+    assert verified(url) == (Verdict.OK, [])
+
+
+def test_a_workflow_is_told_of_until_it_is_erased(url: str):
+    fill(url)
+    with bootstrap.open(url) as service:
+        store = service._engine.kit.store
+        assert is_told(store, "INV-1") and not is_told(store, "INV")
+        service.erasure.workflow("INV-1", reason="done with it")
+        assert not is_told(store, "INV-1") and is_told(store, "INV-2")
+
+
+def test_a_workflow_that_is_gone_altogether_is_named(url: str):
+    fill(url)
+    assert verified(url) == (Verdict.OK, [])
+    lose(url)
     told = "the trail tells of checkpoint 3, which is neither stored nor erased: workflow INV-1"
     assert verified(url) == (Verdict.FAILED, [told])
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
+from holdfast.domain import plainjson
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import CheckpointCorruptError
 from holdfast.domain.record import Head
+from holdfast.domain.trail import read_fields
 from holdfast.domain.trail_check import Fault, Kind
 from holdfast.ports import Store
 
@@ -68,6 +71,10 @@ class Missing:
             told = self._told[workflow_id] = _Told()
         return told
 
+    def tells_of(self, workflow_id: str) -> bool:
+        """Tell whether anything was heard of a workflow since it was last erased."""
+        return workflow_id in self._told
+
     def faults(self, store: Store) -> Iterator[Fault]:
         """Compare with where the workflows stand now, which may be further than what was heard."""
         for workflow_id, told in self._told.items():
@@ -76,6 +83,16 @@ class Missing:
                 problem = _problem(told, store.head(workflow_id))
                 if problem:
                     yield Fault(Kind.STORE, problem, f"workflow {workflow_id}")
+
+
+def is_told(store: Store, workflow_id: str) -> bool:
+    """Tell whether the trail knows a workflow that was not erased, whatever else the store holds of it."""
+    heard, name = Missing(), plainjson.dumps(workflow_id)
+    for line in chain(store.leaves(), store.waiting()):
+        if name in line:
+            with suppress(CheckpointCorruptError):
+                heard.hear(read_fields(line))
+    return heard.tells_of(workflow_id)
 
 
 def is_own(fields: Mapping[str, Any]) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from holdfast.application.audit.missing import is_told
 from holdfast.application.holding import Holds
 from holdfast.application.kit import Kit
 from holdfast.application.privacy.import_erasure import without_payloads
@@ -18,7 +19,7 @@ from holdfast.application.progress_files import ProgressFiles
 from holdfast.application.quarantine_files import files_of_workflow
 from holdfast.application.recovery_files import RecoveryFiles
 from holdfast.application.requests import request_files
-from holdfast.application.resolve import known_head
+from holdfast.application.resolve import no_such_workflow
 from holdfast.application.retain import Plan, plan_erasure
 from holdfast.application.secrecy.keyring import Destruction, Keyring
 from holdfast.application.session_files import Bare, SessionFiles
@@ -74,13 +75,17 @@ class Eraser:
     def workflow(self, workflow_id: str, *, reason: str) -> ErasureResult:
         """Erase everything a workflow recorded; its name, times and hashes stay. May be repeated.
 
+        One that is lost, and that only the trail still knows, is erased too: that is how a loss is accepted.
+
         Raises:
             CheckpointNotFoundError: there is no such workflow.
             LegalHoldError: it has to stay; nothing was done.
         """
         check_workflow_id(workflow_id)
         check_id("reason", reason)
-        known_head(self._kit.store, workflow_id)
+        head = self._kit.store.head(workflow_id)
+        if not (head.sequence or head.event_seq or is_told(self._kit.store, workflow_id)):
+            raise no_such_workflow(workflow_id)
         self._check_holds([workflow_id])
         facts: dict[str, int | str] = {"scope": "workflow", "reason": reason}
         if self._kit.vault is None:
