@@ -156,6 +156,31 @@ def test_what_waits_for_a_store_that_fails_is_the_newest():
     service.close()
 
 
+def test_what_waits_for_a_store_stays_the_newest_when_that_fails_again():
+    """The ladder tells of each step in the journal of the thread, which nobody can read as yet."""
+    store = FailingStore(MemoryStore())
+    service = make_service(store, on_fault="degrade")
+    saver = HoldfastSaver(service)
+    config = put(saver, config_of("t"), {"n": 1})
+    store.fail("commit", CheckpointWriteError("the disk is gone"), times=100)
+    config = put(saver, of_run(config), {"n": 2}, 2)
+    while service.recording.head("langgraph/t")[1] < 3:
+        # It tells in a thread of its own.
+        threading.Event().wait(0.01)
+    assert channels(saver, config_of("t")) == {"n": 2}
+    for number in (3, 4):
+        config = put(saver, of_run(config), {"n": number}, number)
+        assert channels(saver, config_of("t")) == {"n": number}
+    store._failures.clear()
+    service.flush()
+    assert channels(saver, config_of("t")) == {"n": 4}
+    put(saver, of_run(config), {"n": 5}, 5)
+    assert channels(saver, config_of("t")) == {"n": 5}
+    listed = [one.checkpoint["channel_values"] for one in saver.list(config_of("t"))]
+    assert listed == [{"n": number} for number in (5, 4, 3, 2, 1)]
+    service.close()
+
+
 def test_a_recovered_thread_goes_on_from_where_recovery_did(tmp_path: Path):
     url = f"file:{tmp_path}/store"
     with HoldfastSaver.open(url) as saver:

@@ -134,6 +134,8 @@ class Thread:
         self._after = 0
         self._head = 0
         self.is_read = False
+        #: Whether something waited for its store when it was last asked: it may be written as something else.
+        self._is_ahead = False
         self._puts: dict[tuple[str, str], Put] = {}
         self._newest: dict[str, Put] = {}
         #: Writes that were told before the checkpoint they belong to.
@@ -158,7 +160,11 @@ class Thread:
             # Erased, perhaps by others: the journal is as long as before, and says nothing more.
             self._key = key
             self.lost()
-        if not self.is_read or head < self._head:
+        if self.is_read and self.recording.waits(self.workflow_id):
+            # In no journal yet: what is remembered is all there is of it, and the ladder adds nothing to it.
+            self._is_ahead = True
+            return
+        if not self.is_read or self._is_ahead or head < self._head:
             self._read(max(head - _FIRST_EVENTS, 0), head)
         elif head > self._head:
             events = self.recording.events(self.workflow_id, self._head)

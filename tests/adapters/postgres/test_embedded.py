@@ -104,20 +104,24 @@ def test_closing_while_a_commit_waits_leaves_no_server_behind(folder):
     own = store._database.connections._server
     assert own is not None
     known = own.parameters()
-    with (
-        psycopg.connect(**known) as other,
-        psycopg.connect(**known, autocommit=True) as administrator,
-        ThreadPoolExecutor(1) as executor,
-    ):
-        other.execute("select * from holdfast.leases for update")
+    with psycopg.connect(**known, autocommit=True) as administrator, ThreadPoolExecutor(1) as executor:
+        # It waits for nobody: who ends before it, when the server does, would let it go on.
+        administrator.execute(
+            "create function holdfast.wait() returns trigger language plpgsql as "
+            "$$ begin perform pg_sleep(600); return new; end $$"
+        )
+        administrator.execute(
+            "create trigger wait before insert on holdfast.events "
+            "for each row execute function holdfast.wait()"
+        )
         committing = executor.submit(store.commit, [draft])
-        waiting = "select 1 from pg_stat_activity where %s = any(pg_blocking_pids(pid))"
-        while not administrator.execute(waiting, [other.info.backend_pid]).fetchall():
+        while not administrator.execute(
+            "select 1 from pg_stat_activity where wait_event = 'PgSleep'"
+        ).fetchall():
             pass
         store.close()
         with pytest.raises(CheckpointWriteError, match="unknown"):
             committing.result()
-        other.close()
     assert not runs(EmbeddedServer(str(folder))) and own._users is None
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from holdfast import Erased, Personal
 from holdfast.adapters.formats import Formats
+from holdfast.application.secrecy import keyring as rings
 from holdfast.application.secrecy.sealing import Vault, read_payload, readable_data
 from holdfast.domain import plainjson
 from holdfast.domain.errors import (
@@ -484,7 +485,9 @@ def test_a_value_sealed_for_something_else_is_no_persons_value():
         opened.open_personal(opened.seal_personal("bob", b"x")[0], text)
 
 
-def test_a_writer_whose_key_was_destroyed_meanwhile_writes_nothing_with_it():
+def test_a_writer_whose_key_was_destroyed_meanwhile_writes_nothing_with_it(monkeypatch):
+    # It does not look at the key again by itself, however long it takes to write.
+    monkeypatch.setattr(rings, "RECHECK_SECONDS", 1e9)
     store = encrypted_store()
     with service(store) as opened, pytest.warns(StoreDamageWarning, match="complete"):
         opened.create_checkpoint("W", {"n": 1})
