@@ -19,6 +19,7 @@ import holdfast
 from holdfast.adapters.memory import MemoryStore
 from holdfast.application.recording import Recording
 from holdfast.domain.errors import CheckpointConflictError, CheckpointWriteError, RedactedStateWarning
+from holdfast.integrations import langgraph_thread
 from holdfast.integrations.langgraph import NEWEST, HoldfastSaver
 from holdfast.integrations.langgraph_import import bring
 from holdfast.testing import FailingStore
@@ -153,6 +154,30 @@ def test_what_waits_for_a_store_that_fails_is_the_newest():
     put(saver, of_run(config), {"n": 3}, 3)
     assert channels(saver, config_of("t")) == {"n": 3}
     store._failures.clear()
+    service.close()
+
+
+def test_looking_further_back_forgets_nothing_that_waits_for_a_store(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(langgraph_thread, "_FIRST_EVENTS", 4)
+    store = FailingStore(MemoryStore())
+    service = make_service(store, on_fault="degrade")
+    before, config = HoldfastSaver(service), config_of("t")
+    for number in range(1, 11):
+        config = put(before, of_run(config), {"n": number}, number)
+    saver = HoldfastSaver(service)
+    assert channels(saver, config_of("t")) == {"n": 10}
+    store.fail("commit", CheckpointWriteError("the disk is gone"), times=100)
+    config = put(saver, of_run(config), {"n": 11}, 11)
+    saver.put_writes(config, [("n", 12)], "task")
+    listed = [one.checkpoint["channel_values"]["n"] for one in saver.list(config_of("t"))]
+    assert listed == list(range(11, 0, -1))
+    newest = saver.get_tuple(config_of("t"))
+    assert newest is not None and newest.pending_writes == [("task", "n", 12)]
+    assert newest.checkpoint["channel_values"] == {"n": 11}
+    put(saver, of_run(config), {"n": 12}, 12)
+    store._failures.clear()
+    service.flush()
+    assert channels(saver, config_of("t")) == {"n": 12}
     service.close()
 
 

@@ -273,8 +273,18 @@ class Thread:
         if self._queued is not None:
             # It is in no journal yet. What was read without it would pass for all there is.
             self.recording.is_kept(self._queued)
+        waits, remembered = self.recording.waits(self.workflow_id), vars(self).copy()
         self.made, head = self.recording.head(self.workflow_id)
         self._read(after, head)
+        if waits:
+            self._lay_over(remembered)
+
+    def _lay_over(self, remembered: dict[str, Any]) -> None:
+        """Keep what waits for its store: what was read goes further back, and does not tell of that."""
+        read = vars(self).copy()
+        vars(self).update(remembered, _after=read["_after"], _is_ahead=True)
+        for name in ("_puts", "_newest", "_early"):
+            setattr(self, name, {**read[name], **remembered[name]})
 
     def _read(self, after: int, head: int) -> None:
         self._forget()
