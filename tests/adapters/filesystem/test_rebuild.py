@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 import holdfast
@@ -29,6 +31,22 @@ def test_status_and_removals_come_back_from_the_events(store, fill, root):
     first, second, _ = FilesystemStore.open(str(root), read_only=True).entries("wf")
     assert first.pruned
     assert (second.status, second.retry_count, second.pinned) == ("failed", 1, True)
+
+
+def test_events_of_checkpoints_that_were_lost_say_nothing_of_those_in_their_place(tmp_path):
+    folder = tmp_path / layout.workflow_folder("W")
+    with holdfast.open(str(tmp_path)) as service:
+        for number in range(6):
+            service.create_checkpoint("W", {"n": number})
+        for number in range(1, 5):
+            service.delete(f"W@{number}")
+    shutil.rmtree(folder)
+    with holdfast.open(str(tmp_path)) as service:
+        service.create_checkpoint("W", {"n": "new"})
+    (folder / "manifest.jsonl").unlink()
+    with holdfast.open(str(tmp_path)) as service:
+        state = service.load_latest("W")
+        assert state is not None and state.context == {"n": "new"}
 
 
 def test_a_keyframe_nobody_vouches_for_is_left_out(store, fill, root):

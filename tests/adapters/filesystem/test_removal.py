@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
+
+import pytest
+
+import holdfast
 from holdfast.adapters.filesystem import layout
 from holdfast.adapters.filesystem.frame import Kind
 from holdfast.adapters.filesystem.manifest import parse
@@ -89,3 +94,20 @@ def test_old_event_files_go_the_newest_stays(store, root):
     store.settle()
     assert [p.name for p in root.glob("events/*/wf/*")] == ["events_2026-01-12.jsonl"]
     assert store.head("wf") == head
+
+
+@pytest.mark.parametrize("kept_lines", [0, 2])
+def test_a_blob_stays_that_a_workflow_needs_whose_manifest_is_cut_or_gone(tmp_path, kept_lines):
+    large = secrets.token_hex(50_000)
+    with holdfast.open(str(tmp_path)) as service:
+        service.create_checkpoint("A", {"large": large})
+        service.create_checkpoint("B", {"n": 0})
+        service.create_checkpoint("B", {"n": 1, "large": large})
+    manifest = tmp_path / layout.workflow_folder("B") / "manifest.jsonl"
+    manifest.write_bytes(b"".join(manifest.read_bytes().splitlines(keepends=True)[:kept_lines]))
+    if not kept_lines:
+        manifest.unlink()
+    with holdfast.open(str(tmp_path)) as service:
+        service.erasure.workflow("A", reason="asked for")
+        state = service.load_latest("B")
+        assert state is not None and state.context == {"n": 1, "large": large}

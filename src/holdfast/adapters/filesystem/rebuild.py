@@ -147,7 +147,7 @@ def _replay_status(files: Files, events_folder: str, manifest: Manifest) -> None
 
 
 def _set_status(manifest: Manifest, event: dict[str, Any]) -> None:
-    entry = manifest.entries.get(event.get("cp_seq", 0))
+    entry = _told_of(manifest, event.get("cp_seq", 0), event)
     if entry is not None:
         data = event.get("data", {})
         manifest.entries[entry.sequence] = replace(
@@ -160,8 +160,14 @@ def _set_status(manifest: Manifest, event: dict[str, Any]) -> None:
 
 def _set_pruned(manifest: Manifest, event: dict[str, Any]) -> None:
     for sequence in event.get("data", {}).get("sequences", ()):
-        if (entry := manifest.entries.get(sequence)) is not None:
+        if (entry := _told_of(manifest, sequence, event)) is not None:
             manifest.entries[sequence] = replace(entry, pruned=True)
+
+
+def _told_of(manifest: Manifest, sequence: int, event: dict[str, Any]) -> Entry | None:
+    """Find the checkpoint that an event tells of, and none that was made later in the place of a lost one."""
+    entry = manifest.entries.get(sequence)
+    return None if entry is None or entry.event_seq > event["seq"] else entry
 
 
 def event_lines(files: Files, folder: str) -> Iterator[bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from holdfast.adapters.filesystem import layout
@@ -105,17 +105,23 @@ def _cut_events(files: Files, workflow_id: str, through: int) -> list[Operation]
 
 def _unused(files: Files, views: Views, blobs: tuple[str, ...], kept: Manifest, folder: str) -> list[str]:
     """Those blobs that no manifest in the store names any more."""
-    candidates = set(blobs)
-    for entry in kept.entries.values():
-        candidates.difference_update(entry.blobs)
-    for keyframe in kept.keyframes.values():
-        candidates.difference_update(keyframe.blobs)
+    candidates = set(blobs).difference(_named_by(kept))
     for workflow_id in views.workflows() if candidates else ():
         other = layout.workflow_folder(workflow_id)
         if other != folder and candidates:
             data = files.read(layout.manifest_path(other)) or b""
             candidates = {sha256 for sha256 in candidates if sha256.encode() not in data}
+        if other != folder and candidates:
+            # A manifest that is cut or gone names too few: as any other reader, we believe the records then.
+            candidates.difference_update(_named_by(views.manifest(workflow_id)))
     return sorted(candidates)
+
+
+def _named_by(listed: Manifest) -> Iterator[str]:
+    for entry in listed.entries.values():
+        yield from entry.blobs
+    for keyframe in listed.keyframes.values():
+        yield from keyframe.blobs
 
 
 def _unlink(plan: Plan, files: Files, paths: Iterable[str]) -> None:
