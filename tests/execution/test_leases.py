@@ -12,7 +12,7 @@ import pytest
 from holdfast.application.recording import Recording
 from holdfast.domain.errors import CheckpointWriteError, LeaseLostError
 from holdfast.domain.record import Lease
-from holdfast.execution.leases import LeaseKeeper
+from holdfast.execution.leases import LeaseKeeper, LeaseKeepers
 from tests.execution.journals import PATIENCE_SECONDS, at_once
 from tests.execution.runs import opened
 
@@ -233,3 +233,29 @@ def test_a_lease_that_ran_out_and_nobody_took_is_alive_again(recording: Watched)
     with pytest.raises(LeaseLostError):
         recording.give_up(lease)
         recording.renew(lease, 1)
+
+
+def test_a_store_that_hangs_costs_nobody_the_lease_on_another_one() -> None:
+    hangs, may_go_on = threading.Event(), threading.Event()
+
+    class Hanging(Watched):
+        url = "file:/of/another"
+
+        def renew(self, lease: Lease, ttl_seconds: float) -> Lease:
+            hangs.set()
+            assert may_go_on.wait(PATIENCE_SECONDS)
+            return super().renew(lease, ttl_seconds)
+
+    with opened() as one, opened() as other:
+        keepers, hanging, healthy = LeaseKeepers(), Hanging(one.recording), Watched(other.recording)
+        first, second = hanging.take("H", "run", 3000), healthy.take("W", "run", 3000)
+        keepers.keep(hanging, first, SHORT_SECONDS, no_matter)
+        assert hangs.wait(PATIENCE_SECONDS)
+        keepers.keep(healthy, second, SHORT_SECONDS, no_matter)
+        healthy.await_count("W", 3)
+        may_go_on.set()
+        hanging.await_count("H", 1)
+        keepers.drop(hanging, first)
+        keepers.drop(healthy, second)
+        for keeper in keepers._keepers.values():
+            served(keeper)

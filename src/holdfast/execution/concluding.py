@@ -39,17 +39,22 @@ async def carry_out(runner: Runner, service: Service, claim: Claim) -> RunResult
         runner.stop.set(RunStatus.STOPPED)
         walking.cancel()
 
-    options = runner.options
+    options, workflow_id = runner.options, runner.journal.workflow_id
+    looking = watched(service.requests, id(service), workflow_id, asked.carry_out, options.poll_seconds)
     with heeded(on_signal, enabled=options.handles_signals):
-        async with watched(
-            service.requests, id(service), runner.journal.workflow_id, asked.carry_out, options.poll_seconds
-        ) as watch:
-            runner.look = watch.look
-            if runner.journal.is_resumed:
-                # What was asked while nobody ran it comes before anything is begun.
-                await watch.look(runner.journal.workflow_id)
-            ready.set()
-            status, fault = await _ended(runner, walking, claim)
+        try:
+            async with looking as watch:
+                runner.look = watch.look
+                if runner.journal.is_resumed:
+                    # What was asked while nobody ran it comes before anything is begun.
+                    await watch.look(workflow_id)
+                ready.set()
+                status, fault = await _ended(runner, walking, claim)
+        except asyncio.CancelledError as cancelled:
+            # It came before anybody waited for the walk, or after that.
+            walking.cancel()
+            await asyncio.wait({walking})
+            status, fault = RunStatus.STOPPED, cancelled
     seconds = time.monotonic() - began
     await _conclude(runner, status, seconds)
     if fault is not None:

@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from holdfast.execution.engines.threads import waiting
 from holdfast.execution.journal import Fact, Journal, Save
 
 
@@ -162,7 +163,8 @@ class Driver:
         if self._is_over:
             handed.cancel()
         try:
-            return handed.result()
+            with waiting():
+                return handed.result()
         finally:
             self._handed.discard(handed)
 

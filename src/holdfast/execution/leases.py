@@ -32,7 +32,7 @@ class _Kept:
 
 
 class LeaseKeeper:
-    """Renews leases until they are given up; one thread for all runs of a process."""
+    """Renews leases until they are given up; one thread for all runs of a process on one store."""
 
     def __init__(self) -> None:
         self.begin()
@@ -104,7 +104,34 @@ class LeaseKeeper:
                 one.on_lost()
 
 
-KEEPER = LeaseKeeper()
+class LeaseKeepers:
+    """A keeper for each store: one that hangs costs nobody else the lease on a healthy one."""
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Keep nothing: at the start, and again in a forked child."""
+        self._mutex = threading.Lock()
+        self._keepers: dict[str, LeaseKeeper] = {}
+
+    def keep(
+        self, recording: Recording, lease: Lease, ttl_seconds: float, on_lost: Callable[[], object]
+    ) -> None:
+        """Renew a lease from now on; tell when it is lost, from another thread."""
+        with self._mutex:
+            keeper = self._keepers.setdefault(recording.url, LeaseKeeper())
+        keeper.keep(recording, lease, ttl_seconds, on_lost)
+
+    def drop(self, recording: Recording, lease: Lease) -> None:
+        """Renew it no more."""
+        with self._mutex:
+            keeper = self._keepers.get(recording.url)
+        if keeper is not None:
+            keeper.drop(lease)
+
+
+KEEPER = LeaseKeepers()
 # A forked child has neither the thread nor any right to its parent's leases.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=KEEPER.begin)

@@ -12,13 +12,13 @@ from typing import Any
 
 from holdfast.application.app import App
 from holdfast.application.recording import Recording
-from holdfast.bootstrap import open as open_service
 from holdfast.domain.checkpoint import CheckpointType
 from holdfast.domain.errors import CheckpointError, CheckpointRecoveryError, InvalidStateError
 from holdfast.domain.ids import check_workflow_id
 from holdfast.domain.record import Lease
 from holdfast.domain.run_events import RUN_UPDATED
 from holdfast.domain.state import WorkflowState
+from holdfast.execution import tenure
 from holdfast.execution.adaptive import AdaptiveInterval
 from holdfast.execution.claim import Claim
 from holdfast.execution.concluding import carry_out
@@ -37,6 +37,7 @@ from holdfast.execution.results import Results, subject_of
 from holdfast.execution.run_spans import RunSpan, run_span
 from holdfast.execution.running import RUN, Runner
 from holdfast.execution.scribe import Scribe
+from holdfast.execution.tenure import aside
 from holdfast.execution.triggers import TriggerWatch
 
 _MEMORY = MemoryGauge()
@@ -62,10 +63,23 @@ async def run_workflow(
             return _told(service, plan, ended)
         with run_span(service.recording.tracing, workflow.name, workflow_id) as span:
             begin = partial(_journal, workflow, service, workflow_id, inputs, chosen, span)
-            journal = await asyncio.to_thread(begin)
+            journal = await _begun(begin)
             result = await _carried_out(workflow, service, journal, chosen, claim)
             span.ended(result.status)
             return result
+
+
+async def _begun(begin: Callable[[], Journal]) -> Journal:
+    """Begin the journal in a thread; whoever is cancelled meanwhile has the lease until that has ended."""
+    beginning = asyncio.ensure_future(asyncio.to_thread(begin))
+    try:
+        return await asyncio.shield(beginning)
+    except asyncio.CancelledError:
+        await asyncio.wait({beginning})
+        if beginning.exception() is None:
+            stopped = Fact(RUN_UPDATED, {"fields": {"status": str(RunStatus.STOPPED)}}, RUN)
+            await beginning.result().commit_async(stopped)
+        raise
 
 
 async def _carried_out(
@@ -89,11 +103,8 @@ async def opened(store: StoreLike, app: App | None = None) -> AsyncIterator[Serv
     if not isinstance(store, str | os.PathLike):
         yield store
         return
-    service = await asyncio.to_thread(open_service, store, app=app, on_fault="degrade")
-    try:
+    async with aside(tenure.opened(store, app, on_fault="degrade")) as service:
         yield service
-    finally:
-        await asyncio.to_thread(service.close)
 
 
 def _take(
@@ -142,7 +153,7 @@ async def _taken(
     try:
         yield claim, ended
     finally:
-        KEEPER.drop(lease)
+        KEEPER.drop(recording, lease)
         if not claim.is_lost:
             await asyncio.to_thread(recording.give_up, lease)
 

@@ -45,7 +45,7 @@ def taken(recording: Recording, workflow_id: str, ttl_seconds: float) -> Iterato
     try:
         yield claim
     finally:
-        KEEPER.drop(lease)
+        KEEPER.drop(recording, lease)
         if not claim.is_lost:
             recording.give_up(lease)
 

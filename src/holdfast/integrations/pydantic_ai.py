@@ -94,7 +94,7 @@ class HoldfastWorkflow:
         self.results = {task["id"]: task["result"] for task in state.tasks}
 
     def _give_up(self) -> None:
-        KEEPER.drop(self._lease)
+        KEEPER.drop(self._recording, self._lease)
         self._recording.give_up(self._lease)
 
     def _end(self, *, is_over: bool) -> None:

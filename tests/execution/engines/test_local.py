@@ -6,9 +6,14 @@ import asyncio
 import contextvars
 import sys
 import threading
+from functools import partial
+from typing import Any
 
 import pytest
 
+import holdfast
+from holdfast import Workflow
+from holdfast.execution import opening
 from holdfast.execution.engines.local import LocalEngine, call_apart
 
 NAME: contextvars.ContextVar[str] = contextvars.ContextVar("NAME")
@@ -80,3 +85,56 @@ def test_what_is_called_apart_sees_the_variables_of_its_caller_and_keeps_its_own
 def test_what_is_called_apart_cannot_end_the_process() -> None:
     with pytest.raises(RuntimeError, match=r"sys.exit\(3\)"):
         call_apart(sys.exit, 3)
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [(StopIteration(), "raised StopIteration"), (asyncio.CancelledError(), "cancelled from within")],
+)
+def test_what_no_future_takes_or_means_something_else_is_told_as_a_failure(
+    fault: BaseException, told: str
+) -> None:
+    def fails() -> None:
+        raise fault
+
+    async def main() -> None:
+        with pytest.raises(RuntimeError, match=told):
+            await LocalEngine().submit(fails)
+
+    asyncio.run(main())
+    with pytest.raises(RuntimeError, match=told):
+        call_apart(fails)
+
+
+def test_a_coroutine_that_waits_for_what_others_cancelled_has_failed() -> None:
+    async def main() -> None:
+        never = asyncio.ensure_future(asyncio.Event().wait())
+
+        async def waits() -> None:
+            never.cancel()
+            await never
+
+        with pytest.raises(RuntimeError, match="cancelled from within"):
+            await LocalEngine().submit(waits)
+
+    asyncio.run(main())
+
+
+def test_agents_that_wait_for_what_they_spawned_take_no_thread_from_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(opening, "LocalEngine", partial(LocalEngine, 2))
+    workflow = Workflow("spawning")
+    at_once = threading.Barrier(2)
+
+    def double(ctx: Any, number: int) -> int:
+        return 2 * number
+
+    @workflow.agent(each=lambda run: [1, 2])
+    def parent(ctx: Any, number: int) -> int:
+        at_once.wait()
+        return int(ctx.spawn(double, number))
+
+    with holdfast.open("memory:") as service:
+        result = workflow.run_sync(service, "WF-1")
+    assert result.value == [2, 4]

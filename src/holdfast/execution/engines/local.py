@@ -45,7 +45,13 @@ async def _awaited(function: Callable[..., Any], arguments: tuple[Any, ...]) -> 
     try:
         return await function(*arguments)
     except SystemExit as leaving:
-        raise RuntimeError(f"the agent called sys.exit({leaving.code!r})") from leaving
+        raise _left(leaving) from leaving
+    except asyncio.CancelledError as cancelled:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        # Nobody stops the run: something that the agent waited for was cancelled.
+        raise RuntimeError("the agent was cancelled from within") from cancelled
 
 
 def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
@@ -53,4 +59,14 @@ def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     try:
         return function(*arguments)
     except SystemExit as leaving:
-        raise RuntimeError(f"the agent called sys.exit({leaving.code!r})") from leaving
+        raise _left(leaving) from leaving
+    except StopIteration as fault:
+        # No future takes it: whoever waits for the agent would wait for ever.
+        raise RuntimeError("the agent raised StopIteration") from fault
+    except asyncio.CancelledError as cancelled:
+        # Nobody cancels a thread.
+        raise RuntimeError("the agent was cancelled from within") from cancelled
+
+
+def _left(leaving: SystemExit) -> RuntimeError:
+    return RuntimeError(f"the agent called sys.exit({leaving.code!r})")

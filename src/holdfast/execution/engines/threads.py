@@ -7,12 +7,29 @@ sleeps for another hour, would keep it alive for as long.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Any
 
 _Work = tuple[Future[Any], Callable[[], Any]]
+#: In each thread, the threads that it is one of.
+_HERE = threading.local()
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """Wait for others without taking a place from them: what is waited for may need a thread itself."""
+    threads: Threads | None = getattr(_HERE, "threads", None)
+    if threads is None:
+        yield
+        return
+    threads.add_places(1)
+    try:
+        yield
+    finally:
+        threads.add_places(-1)
 
 
 class Threads:
@@ -34,11 +51,22 @@ class Threads:
                 raise RuntimeError("the threads were let go")
             if self._idle:
                 self._idle -= 1
-            elif self._count < self._count_max:
-                self._count += 1
-                threading.Thread(target=self._serve, name="holdfast-agent", daemon=True).start()
+            else:
+                self._start()
             self._works.put((future, function))
         return future
+
+    def add_places(self, count: int) -> None:
+        """Let there be so many threads more, or less once they have no work."""
+        with self._mutex:
+            self._count_max += count
+            if not self._works.empty() and not self._is_closed:
+                self._start()
+
+    def _start(self) -> None:
+        if self._count < self._count_max:
+            self._count += 1
+            threading.Thread(target=self._serve, name="holdfast-agent", daemon=True).start()
 
     def close(self) -> None:
         """Let the threads end, each when its work does; nobody waits for them."""
@@ -50,6 +78,7 @@ class Threads:
                 self._works.put(None)
 
     def _serve(self) -> None:
+        _HERE.threads = self
         while (work := self._works.get()) is not None:
             _carry_out(*work)
             # Kept beyond its end it would keep whatever the agent held.

@@ -71,7 +71,7 @@ def _leased(service: CheckpointService, errand: Errand) -> Iterator[Work]:
     try:
         yield work
     finally:
-        KEEPER.drop(lease)
+        KEEPER.drop(recording, lease)
         if _WORKS.get(errand.child_id) is work:
             del _WORKS[errand.child_id]
         if not work.is_lost:
