@@ -157,6 +157,25 @@ def test_what_waits_for_a_store_that_fails_is_the_newest():
     service.close()
 
 
+def test_writes_that_are_put_again_are_waited_for_like_the_first(monkeypatch: pytest.MonkeyPatch):
+    saver = HoldfastSaver(make_service(MemoryStore()))
+    config = put(saver, config_of("t"), {"n": 1})
+    waited: list[Any] = []
+    wait = Recording.wait
+
+    def impatient(recording: Recording, ticket: Any) -> Any:
+        waited.append(ticket)
+        if len(waited) == 1:
+            raise TimeoutError("the caller gave up")
+        return wait(recording, ticket)
+
+    monkeypatch.setattr(Recording, "wait", impatient)
+    with pytest.raises(TimeoutError):
+        saver.put_writes(config, [("n", 2)], "task")
+    saver.put_writes(config, [("n", 2)], "task")
+    assert len(waited) == 2 and waited[0] is waited[1] and waited[0].done
+
+
 def test_looking_further_back_forgets_nothing_that_waits_for_a_store(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(langgraph_thread, "_FIRST_EVENTS", 4)
     store = FailingStore(MemoryStore())

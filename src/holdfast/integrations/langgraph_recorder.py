@@ -143,7 +143,8 @@ class Recorder:
             assert place.checkpoint_id is not None
             put = thread.put(place.ns, place.checkpoint_id)
             if put and "replace" not in told and all((task_id, w[0]) in put.writes for w in writes):
-                return None
+                # They may be on their way still: nobody is told that they are recorded before they are.
+                return thread.queued
             ticket = self.recording.event(AppendEvent(thread.workflow_id, WRITES_EVENT, told))
             data = ticket.result.data
             # A run that lives keeps its secrets, which are hidden in what is recorded.

@@ -252,6 +252,11 @@ class Thread:
         """Whether it was read, and nothing that was taken in since is known to have failed."""
         return self.is_read and (self._queued is None or self._queued.error is None)
 
+    @property
+    def queued(self) -> Ticket | None:
+        """What was queued here last, if it is not known to be decided."""
+        return self._queued
+
     def lost(self) -> None:
         """Forget everything: what was taken in was not committed."""
         self._forget()
