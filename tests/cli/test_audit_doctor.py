@@ -97,3 +97,17 @@ def test_a_workflow_that_is_lost_for_good_is_given_up_by_an_erasure(run: Run, st
     assert run(*asked, "WF-11").exit_code == Exit.NOT_FOUND
     assert run(*asked, "WF-1").exit_code == 0
     assert checks(run, store)["trail"][0] == "ok"
+
+
+def test_what_was_brought_back_from_a_backup_goes_on_without_a_word(run: Run, store: Path, tmp_path: Path):
+    backup = tmp_path / "backup"
+    assert run("copy", store, backup).exit_code == 0
+    with bootstrap.open(str(store)) as service:
+        service.append_event("WF-1", "NOTED")
+    for folder in (*store.glob("checkpoints/*/wf-1*"), *store.glob("events/*/wf-1*")):
+        shutil.rmtree(folder)
+    assert checks(run, store)["trail"][0] == "fail"
+    assert run("copy", backup, store, "WF-1").exit_code == 0
+    with bootstrap.open(str(store)) as service:
+        service.append_event("WF-1", "NOTED AGAIN")
+    assert checks(run, store)["trail"][0] == "ok"

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast import bootstrap
 from holdfast.adapters.memory import MemoryStore
-from holdfast.application.audit.missing import Missing, is_told
+from holdfast.application.audit.missing import Missing, _Numbers, is_told
 from holdfast.domain.errors import CheckpointNotFoundError
 from holdfast.domain.log_check import Verdict
 from holdfast.domain.trail import read_fields
@@ -61,7 +61,7 @@ def lose(url: str) -> None:
     """Take away all that is stored of INV-1, behind the back of Holdfast."""
     if url.startswith("sqlite:"):
         with closing(sqlite3.connect(url.removeprefix("sqlite:"))) as database, database:
-            for table in ("events", "checkpoints"):
+            for table in ("events", "checkpoints", "keyframes"):
                 database.execute(f"delete from {table} where workflow_id = 'INV-1'")
     else:
         for folder in (*Path(url).glob("checkpoints/*/inv-1*"), *Path(url).glob("events/*/inv-1*")):
@@ -96,7 +96,7 @@ def test_a_workflow_that_is_gone_altogether_is_named(url: str):
     assert verified(url) == (Verdict.FAILED, [told])
 
 
-def test_events_that_were_cut_off_are_named_until_the_workflow_has_gone_past_them(url: str):
+def test_events_that_were_cut_off_are_named_also_when_the_workflow_has_gone_past_them(url: str):
     fill(url)
     cut(url, 2)
     told = "the trail tells of event 7, and the events end with 5: workflow INV-1"
@@ -104,7 +104,32 @@ def test_events_that_were_cut_off_are_named_until_the_workflow_has_gone_past_the
     with bootstrap.open(url) as service:
         for _ in range(3):
             service.append_event("INV-1", "NOTED")
+    told = "event 6 was told as two different ones: the first was lost: workflow INV-1"
+    assert verified(url) == (Verdict.FAILED, [told])
+    with bootstrap.open(url) as service:
+        service.erasure.workflow("INV-1", reason="the loss is accepted")
     assert verified(url) == (Verdict.OK, [])
+
+
+def test_a_checkpoint_in_the_place_of_one_that_is_lost_is_named(url: str):
+    fill(url)
+    lose(url)
+    with bootstrap.open(url) as service:
+        for number in range(10, 18):
+            service.create_checkpoint("INV-1", {"n": number})
+    told = "checkpoint 1 was told as two different ones: the first was lost: workflow INV-1"
+    assert verified(url) == (Verdict.FAILED, [told])
+
+
+def test_numbers_are_told_in_any_order_and_believed_within_limits():
+    numbers = _Numbers()
+    for number in (1, 2, 5, 3, 4, 5, 3, 0, -1, 2**70):
+        numbers.tell(number, f"sum of {number}")
+    numbers.tell(2, None)
+    assert numbers.twice == 0
+    numbers.tell(4, "another")
+    numbers.tell(1, "another")
+    assert numbers.twice == 4
 
 
 def test_an_event_in_the_place_of_another_is_named(url: str):

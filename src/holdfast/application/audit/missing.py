@@ -6,9 +6,11 @@ and erasing leave its head where it was. So one that stands below what was told 
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -23,16 +25,48 @@ from holdfast.ports import Store
 _CHECKPOINTS = frozenset({AuditType.CHECKPOINT_CREATED, AuditType.WORKFLOW_FORKED, AuditType.SCHEMA_MIGRATED})
 
 
+#: Numbers that take eight bytes; no workflow has more of anything.
+_NUMBER_MAX = 2**63
+
+
+class _Numbers:
+    """What was told under each number, in sixteen bytes each. None is given twice while nothing is lost."""
+
+    def __init__(self) -> None:
+        self._numbers = array("Q")
+        self._told = array("q")
+        #: Those that were told after a later one: sessions are integrated one after another.
+        self._late: dict[int, int] = {}
+        #: The first that was told as two things; 0 if there is none.
+        self.twice = 0
+
+    def tell(self, number: int, what: object) -> None:
+        if not (0 < number < _NUMBER_MAX and isinstance(what, str)):
+            return
+        numbers, told = self._numbers, hash(what)
+        if not numbers or number > numbers[-1]:
+            numbers.append(number)
+            self._told.append(told)
+            return
+        at = bisect_left(numbers, number)
+        before = self._told[at] if numbers[at] == number else self._late.setdefault(number, told)
+        if before != told and not self.twice:
+            self.twice = number
+
+
 @dataclass(slots=True)
 class _Told:
-    """The newest checkpoint and the newest event of a workflow that were told."""
+    """The newest checkpoint and the newest event of a workflow that were told, and all their numbers."""
 
     sequence: int = 0
     event_seq: int = 0
     event_hash: str = ""
+    checkpoints: _Numbers = field(default_factory=_Numbers)
+    events: _Numbers = field(default_factory=_Numbers)
 
-    def checkpoint(self, sequence: int) -> None:
+    def checkpoint(self, sequence: int, checksum: object) -> None:
         self.sequence = max(self.sequence, sequence)
+        self.checkpoints.tell(sequence, checksum)
 
     def pruned(self, last: int) -> None:
         """Forget the checkpoint if it is the newest itself: a listing made anew need not know of that."""
@@ -40,6 +74,7 @@ class _Told:
             self.sequence = 0
 
     def event(self, event_seq: int, event_hash: str) -> None:
+        self.events.tell(event_seq, event_hash)
         if event_seq >= self.event_seq:
             self.event_seq, self.event_hash = event_seq, event_hash
 
@@ -59,10 +94,11 @@ class Missing:
         if "event_hash" in facts:
             self._of(workflow_id).event(_number(facts, "event_seq"), facts["event_hash"])
         elif kind in _CHECKPOINTS:
-            self._of(workflow_id).checkpoint(_number(facts, "cp_seq"))
+            self._of(workflow_id).checkpoint(_number(facts, "cp_seq"), facts.get("checksum"))
         elif kind == AuditType.CHECKPOINTS_PRUNED:
             self._of(workflow_id).pruned(_number(facts, "last"))
-        elif erases(fields):
+        elif erases(fields) or kind == AuditType.STORE_COPIED:
+            # What a copy brings is told in the trail that it was copied with.
             self._told.pop(workflow_id, None)
 
     def _of(self, workflow_id: str) -> _Told:
@@ -120,4 +156,7 @@ def _problem(told: _Told, head: Head) -> str:
         return f"the trail tells of event {told.event_seq}, and the events end with {head.event_seq}"
     if head.event_seq == told.event_seq and told.event_hash not in ("", head.event_hash):
         return f"event {told.event_seq} is not the one that the trail tells of"
+    for what, numbers in (("checkpoint", told.checkpoints), ("event", told.events)):
+        if numbers.twice:
+            return f"{what} {numbers.twice} was told as two different ones: the first was lost"
     return ""
