@@ -166,6 +166,9 @@ def _from_env(kinds: Mapping[str, str], env: Mapping[str, str]) -> Iterator[Give
     for variable, text in env.items():
         if not variable.startswith(PREFIX) or variable in _OTHER_VARIABLES:
             continue
+        if variable == _variable("store") and not text:
+            # Not the usual one: whoever set it meant another.
+            raise ConfigError(f"{variable} is empty", hint="Name a store by it, or unset it.")
         name = variable.removeprefix(PREFIX).lower()
         if name not in kinds:
             known = {_variable(setting): setting for setting in kinds}

@@ -236,3 +236,10 @@ def test_holds_and_declared_subjects_come_along_and_are_told(run: Run, store: Pa
     declared.write_bytes(b"damaged")
     kept = run("copy", store, "target", "WF-2").err
     assert f"What is declared about {declared.name} differs and cannot be opened: kept as it was." in kept
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_target_that_cannot_be_a_store_is_no_copy(run: Run, store: Path, options: list[str]):
+    Path("folder").mkdir()
+    result = run("copy", store, "sqlite:folder", *options)
+    assert result.exit_code == Exit.NO_STORE and list(Path("folder").iterdir()) == []

@@ -66,3 +66,11 @@ def test_a_dry_run_tells_what_would_go_and_what_a_hold_keeps(run: Run, store: Pa
     run("hold", "place", "--workflow", "WF-2", "--reason", "case 17", "--store", store)
     held = run("erase", "--workflow", "WF-2", "--reason", "asked for", "--dry-run", "--store", store)
     assert held.exit_code == Exit.REFUSED
+
+
+def test_a_dry_run_for_somebody_nobody_spoke_of_finds_nothing(run: Run, place: Path):
+    asked = ("erase", "--subject", "nobody@example.com", "--reason", "r", "--dry-run")
+    with bootstrap.open("other") as service:
+        service.create_checkpoint("WF-1", {"n": 1})
+    for store in ("other", place):
+        assert run(*asked, "--store", store).exit_code == Exit.NOT_FOUND

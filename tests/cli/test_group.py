@@ -9,6 +9,7 @@ import click
 import pytest
 
 from holdfast import __version__
+from holdfast.cli.exits import Exit
 from holdfast.cli.group import Call, did_you_mean, holdfast
 from tests.cli.conftest import COMMANDS, Run, load
 
@@ -220,3 +221,16 @@ def test_every_command_speaks_json(run: Run, store: Path, name):
     result = run(*name.split(), *arguments, "--json", *named)
     assert (result.exit_code, result.err) == (0, "")
     assert isinstance(result.data, dict)
+
+
+def test_an_empty_store_is_not_the_usual_one(run: Run, store: Path, monkeypatch: pytest.MonkeyPatch):
+    result = run("list", "--store", "")
+    assert result.exit_code == Exit.USAGE and "--store is empty" in result.err
+    monkeypatch.setenv("HOLDFAST_STORE", "")
+    result = run("list")
+    assert result.exit_code == Exit.USAGE and "HOLDFAST_STORE is empty" in result.err
+
+
+def test_nobody_is_asked_whether_they_meant_what_they_said():
+    assert did_you_mean("kelp", ["kelp"]) == ""
+    assert did_you_mean("kelp", ["kelp", "kelp2"]) == "Did you mean kelp2?"

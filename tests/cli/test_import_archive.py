@@ -141,3 +141,9 @@ def test_an_encrypted_archive_makes_an_encrypted_store(run: Run, tmp_path: Path,
     assert run("show", "WF-1", "--state", "--store", "new").exit_code == Exit.DONE
     monkeypatch.delenv("HOLDFAST_ENCRYPTION_KEY")
     assert run("show", "WF-1", "--state", "--store", "new").exit_code == Exit.NO_KEY
+
+
+def test_a_target_that_cannot_be_a_store_takes_nothing_in(run: Run, archive: Path):
+    Path("folder").mkdir()
+    result = run("import", "archive", archive, "--store", "sqlite:folder")
+    assert result.exit_code == Exit.NO_STORE and list(Path("folder").iterdir()) == []

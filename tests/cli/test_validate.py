@@ -207,3 +207,10 @@ def test_checkpoints_that_only_the_events_know_of_are_missed(run: Run, store: Pa
         result = run(*command, "--store", store)
         assert result.exit_code == Exit.CORRUPT
         assert "tell of checkpoint 1" in " ".join(result.out.split())
+
+
+def test_checkpoints_that_only_the_journal_still_knows_are_missed(run: Run, store: Path):
+    for folder in store.glob("checkpoints/*/wf-1*"):
+        shutil.rmtree(folder)
+    result = run("validate", "--all", "--store", store)
+    assert result.exit_code == Exit.CORRUPT and "WF-1@3: its journal tells of it; it is nowhere" in result.out

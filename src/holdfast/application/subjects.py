@@ -68,6 +68,9 @@ class Subjects:
 
     def known(self, subject: str) -> Subject:
         """Tell what was declared about a person; nothing where nobody declared anything."""
+        if self._kit.store.read_only and not self._has_secret:
+            # Nobody was ever declared, and nothing can be made here to look for them by.
+            return Subject("", subject, ())
         pseudonym = self.pseudonym(subject)
         data = self._kit.store.file(FOLDER + pseudonym)
         return Subject(pseudonym, subject, ()) if data is None else self._decode(pseudonym, data)
@@ -122,6 +125,10 @@ class Subjects:
         facts = {"subject": known.pseudonym}
         told = self._trail.told(AuditType.SUBJECT_DECLARED, workflow_id=workflow_id, facts=facts)
         self._trail.commit(told, {grown.file: data}, {grown.file: before})
+
+    @property
+    def _has_secret(self) -> bool:
+        return self._kit.vault is not None or self._kit.store.file(SECRET) is not None
 
     def _make_secret(self) -> bytes:
         # If somebody else is faster, theirs is the secret.

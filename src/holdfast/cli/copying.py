@@ -109,6 +109,8 @@ def _opened(url: str, *, dry_run: bool) -> Iterator[Store]:
     try:
         store = bootstrap.open_store(Config.load({"store": url}), read_only=dry_run, create=not dry_run)
     except StoreNotFoundError:
+        if not dry_run:
+            raise
         store = bootstrap.open_store(Config(store="memory:"))
     try:
         yield store

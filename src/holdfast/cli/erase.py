@@ -65,7 +65,7 @@ def _plan(call: Call, subject: str | None, workflow: str | None) -> None:
     with looking(call) as service:
         alone, shared = [workflow or ""], list[str]()
         if subject is not None:
-            alone, shared = service.subjects.divided(service.subjects.known(subject))
+            alone, shared = service.erasure.plan_subject(subject)
         service.holds.check(workflow_id=workflow, subject=subject)
     text = f"Would erase {counted(len(alone), 'workflow')}: {safe(', '.join(alone)) or '-'}"
     tell_plan(call.output, text, workflows=alone, kept_workflows=shared)

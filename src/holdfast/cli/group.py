@@ -160,7 +160,8 @@ def did_you_mean(typed: str, names: Iterable[str]) -> str:
     from difflib import get_close_matches
     from itertools import islice
 
-    close = get_close_matches(typed, list(islice(names, _NAMES_COMPARED_MAX)), n=3, cutoff=0.6)
+    others = [name for name in islice(names, _NAMES_COMPARED_MAX) if name != typed]
+    close = get_close_matches(typed, others, n=3, cutoff=0.6)
     return f"Did you mean {' or '.join(close)}?" if close else ""
 
 

@@ -91,6 +91,8 @@ def _target(call: Call, *, dry_run: bool) -> tuple[Store, str]:
         store = bootstrap.open_store(config, read_only=dry_run, create=not dry_run)
         return store, store.url
     except StoreNotFoundError:
+        if not dry_run:
+            raise
         return bootstrap.open_store(Config(store="memory:")), without_secrets(config.store)
 
 

@@ -27,6 +27,9 @@ VARIABLES = {
 
 def _remember(context: click.Context, option: click.Parameter, value: Any) -> None:
     """Keep what was given; an option left out after the command does not undo the one before it."""
+    if value == "" and option.name == "store":
+        # Not the usual one: a variable of a shell was meant to name another.
+        raise click.UsageError("--store is empty; name a store, or leave it out", context)
     if not value:
         return
     name = f"{META}{option.name}"

@@ -32,7 +32,8 @@ _STRETCH_MAX = 256
 QUARANTINED = "quarantine: "
 QUARANTINE_HINT = (
     "`holdfast quarantine list` names it. A checkpoint put back from a backup is freed by `quarantine "
-    "release`; evidence that nobody needs any more goes with `quarantine drop`."
+    "release NAME --reason ...`; evidence that nobody needs any more goes with `quarantine drop NAME "
+    "--reason ...`."
 )
 
 
@@ -210,10 +211,16 @@ def _named(kit: Kit, names: Iterable[str]) -> list[Listed]:
 
 def _all_checkpoints(kit: Kit, verdict: Verdict) -> Iterator[Listed]:
     from holdfast.application.validate import list_workflow, told
+    from holdfast.application.vanished import vanished
 
     for workflow_id in sorted(kit.store.workflows()):
+        last = 0
         try:
-            yield from list_workflow(kit.store, workflow_id)
+            for listed in list_workflow(kit.store, workflow_id):
+                last = max(last, listed.found.entry.event_seq)
+                yield listed
+            for gone in vanished(kit.store, workflow_id, last):
+                verdict.problems.append((f"{workflow_id}@{gone}", "its journal tells of it; it is nowhere"))
         except CheckpointError as error:
             verdict.problems.append((workflow_id, told(error, workflow_id)))
 

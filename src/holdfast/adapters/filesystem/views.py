@@ -168,7 +168,9 @@ class Views:
             return int(event["seq"]), str(event["hash"])
         except (ValueError, KeyError, IndexError) as error:
             raise CheckpointCorruptError(
-                "the last event is damaged", place=path, hint="Run `holdfast doctor`."
+                "the last event is damaged",
+                place=path,
+                hint="Put the file back from a backup, or go on in a fork: `holdfast fork WORKFLOW NEW`.",
             ) from error
 
     def workflows(self) -> Iterator[str]:

@@ -125,6 +125,19 @@ class Eraser:
             raise _unknown(known.pseudonym)
         return self._remove(alone, facts, declared, kept, expected)
 
+    def plan_subject(self, subject: str) -> tuple[list[str], list[str]]:
+        """Tell which workflows would go with a person, and which would be left; nothing is done.
+
+        Raises:
+            CheckpointNotFoundError: nothing is known about such a person.
+        """
+        known = self._subjects.known(check_id("subject", subject))
+        vault = self._kit.vault
+        is_sealed = vault is not None and vault.keyring.destruction(subject_scope(subject)) is not None
+        if not known.workflows and not is_sealed:
+            raise _unknown(known.pseudonym)
+        return self._subjects.divided(known)
+
     def _remove(
         self,
         workflow_ids: Sequence[str],
