@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import holdfast
+from holdfast import bootstrap
 from holdfast.application.recovery.owners import own_name
 from holdfast.cli.exits import Exit
 from holdfast.domain.state import WorkflowState
@@ -291,3 +292,17 @@ def test_retries_that_are_used_up_can_be_passed_over(run: Run, place: Place, pro
     assert run(*stumbling).exit_code == Exit.REFUSED
     again = run("--store", place.url, "recover", "W", "--app", program, "--skip-validation")
     assert again.exit_code == Exit.DONE and "ended well" in again.out
+
+
+def test_events_of_which_only_the_trail_still_tells_are_told_as_lost(run: Run, store: Path):
+    with bootstrap.open(str(store)) as service:
+        service.append_event("WF-1", "NOTED")
+        service.append_event("WF-1", "NOTED")
+    [events] = store.glob("events/*/wf-1*/*.jsonl")
+    events.write_bytes(b"".join(events.read_bytes().splitlines(keepends=True)[:-2]))
+    planned = run("recover", "WF-1", "--plan", "--store", store, "--json").data
+    assert any("the trail tells of event" in text for text in planned["warnings"])
+    result = run("recover", "WF-1", "--store", store, "--json")
+    assert result.exit_code == Exit.PARTIAL and result.data["events_lost"] == 2
+    assert any("brings it back" in text for text in result.data["warnings"])
+    assert run("doctor", "--store", store).exit_code == Exit.CORRUPT

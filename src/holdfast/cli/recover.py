@@ -70,11 +70,12 @@ def command(call: Call, workflow: str | None, plan_only: bool, change: Change, *
         _list_incomplete(call)
         return
     where = (workflow, _mode(order.mode, order.target), order.target)
-    _check_there(call, workflow, fresh=order.fresh)
+    lost, events_lost = _look(call, workflow, fresh=order.fresh)
     program = _app(order.app, order.handler, no_resume=order.no_resume)
     if plan_only or change.dry_run:
         with looking(call, app=program, on_no_valid=order.on_no_valid) as service:
             plan = _with_handler(service.plan_recovery(*where), program, order.handler)
+        plan = replace(plan, warnings=(*plan.warnings, *lost))
         _print_plan(call.output, plan, cost_of(call, plan), has_app=program is not None)
         return
     if not order.allow_repeat_effects:
@@ -83,6 +84,9 @@ def command(call: Call, workflow: str | None, plan_only: bool, change: Change, *
         call, app=program, on_no_valid=order.on_no_valid, reason=change.reason, workflow_id=workflow
     ) as service:
         result = _recovered(service, where, order, change.reason, is_resumed=program is not None)
+    if lost:
+        events_lost = max(events_lost, result.events_lost)
+        result = replace(result, warnings=(*result.warnings, *lost), events_lost=events_lost)
     _print(call.output, result, is_resumed=program is not None)
     if program is None and order.target is not None:
         _tell_newest(call, result)
@@ -168,14 +172,19 @@ def _with_handler(plan: RecoveryPlan, program: App | None, handler: str | None) 
     return replace(plan, handler=handler, is_handler_known=program.handlers.has(handler))
 
 
-def _check_there(call: Call, workflow: str, *, fresh: bool) -> None:
-    """Say what may have been meant, before anything is done."""
+def _look(call: Call, workflow: str, *, fresh: bool) -> tuple[list[str], int]:
+    """Say what may have been meant, before anything is done; answer what the trail tells of and is gone."""
+    from holdfast.application.audit.missing import loss
+
     with reading(call) as kit:
         try:
             find_workflow(kit, workflow)
         except CheckpointNotFoundError:
             if not fresh:
                 raise
+        problem, events = loss(kit.store, workflow)
+    way_out = f"`holdfast copy BACKUP STORE {workflow}` brings it back"
+    return [f"{problem}: what is missing is in no file here; {way_out}"] if problem else [], events
 
 
 def _app(text: str | None, handler: str | None, *, no_resume: bool) -> App | None:

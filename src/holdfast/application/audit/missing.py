@@ -107,9 +107,9 @@ class Missing:
             told = self._told[workflow_id] = _Told()
         return told
 
-    def tells_of(self, workflow_id: str) -> bool:
-        """Tell whether anything was heard of a workflow since it was last erased."""
-        return workflow_id in self._told
+    def told_of(self, workflow_id: str) -> _Told | None:
+        """Answer what was heard of a workflow since it was last erased; None if that is nothing."""
+        return self._told.get(workflow_id)
 
     def faults(self, store: Store) -> Iterator[Fault]:
         """Compare with where the workflows stand now, which may be further than what was heard."""
@@ -123,12 +123,29 @@ class Missing:
 
 def is_told(store: Store, workflow_id: str) -> bool:
     """Tell whether the trail knows a workflow that was not erased, whatever else the store holds of it."""
+    return _heard(store, workflow_id) is not None
+
+
+def loss(store: Store, workflow_id: str) -> tuple[str, int]:
+    """Say what the trail tells of a workflow and is stored no more, and how many events that is at least."""
+    told = _heard(store, workflow_id)
+    if told is None:
+        return "", 0
+    # A head that cannot be read is told by whoever reads the workflow.
+    with suppress(CheckpointCorruptError):
+        head = store.head(workflow_id)
+        problem = _behind(told, head)
+        return problem, max(told.event_seq - head.event_seq, 1) if problem else 0
+    return "", 0
+
+
+def _heard(store: Store, workflow_id: str) -> _Told | None:
     heard, name = Missing(), plainjson.dumps(workflow_id)
     for line in chain(store.leaves(), store.waiting()):
         if name in line:
             with suppress(CheckpointCorruptError):
                 heard.hear(read_fields(line))
-    return heard.tells_of(workflow_id)
+    return heard.told_of(workflow_id)
 
 
 def is_own(fields: Mapping[str, Any]) -> bool:
@@ -148,14 +165,21 @@ def _number(facts: Mapping[str, Any], name: str) -> int:
     return number if isinstance(number, int) else 0
 
 
-def _problem(told: _Told, head: Head) -> str:
-    """Say what is missing; empty if nothing is."""
+def _behind(told: _Told, head: Head) -> str:
+    """Say what is missing at the end of a workflow; empty if nothing is."""
     if head.sequence < told.sequence:
         return f"the trail tells of checkpoint {told.sequence}, which is neither stored nor erased"
     if head.event_seq < told.event_seq:
         return f"the trail tells of event {told.event_seq}, and the events end with {head.event_seq}"
     if head.event_seq == told.event_seq and told.event_hash not in ("", head.event_hash):
         return f"event {told.event_seq} is not the one that the trail tells of"
+    return ""
+
+
+def _problem(told: _Told, head: Head) -> str:
+    """Say what is missing; empty if nothing is."""
+    if problem := _behind(told, head):
+        return problem
     for what, numbers in (("checkpoint", told.checkpoints), ("event", told.events)):
         if numbers.twice:
             return f"{what} {numbers.twice} was told as two different ones: the first was lost"
