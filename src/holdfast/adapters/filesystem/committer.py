@@ -283,7 +283,7 @@ class Committer:
             frame = self.journal.append(payload)
             self._overlay.add(frame, operations)
             self._ends.follow(group.draft.others)
-            self._ends.take(group.draft.new_ends)
+            self._ends.update(group.draft.new_ends)
             for operation in group.draft.others:
                 if operation.kind is Kind.REPLACE and operation.path.endswith(layout.MANIFEST):
                     # Its last line may be another one now.
