@@ -22,6 +22,10 @@ class Group:
         self.draft = Draft(files, ends)
         self._trail = TrailDraft(self.draft, trails)
         self._files = files
+        #: What became of each commit, in order; None: it is among them.
+        self.outcomes: list[Exception | None] = []
+        #: Where workflows stand after it, by what names them on the disk.
+        self.standings: dict[str, Standing] = {}
         self._own: FileDraft | None = None
 
     @property
