@@ -33,8 +33,12 @@ def facts_problem(data: Mapping[str, Any], limit: int = FACTS_MAX) -> str:
     for name, fact in data.items():
         if type(name) is not str or not _is_fact_name(name):
             return f"{ascii(name)[:40]} is no name of a fact"
-        is_number = type(fact) in (int, bool) and -NUMBER_MAX <= fact <= NUMBER_MAX
-        if not is_number and not (type(fact) is str and len(fact) <= FACT_CHARS_MAX):
+        kind = type(fact)
+        if kind is str:
+            is_plain = len(fact) <= FACT_CHARS_MAX
+        else:
+            is_plain = kind in (int, bool) and -NUMBER_MAX <= fact <= NUMBER_MAX
+        if not is_plain:
             return f"{name!r} is neither a short text nor a number"
     return ""
 

@@ -76,7 +76,8 @@ def encode_entry(entry: AuditEntry, head: TrailHead) -> AuditRecord:
             session was closed and is not started again.
         UnstorableValueError: if its facts are not plain references, or the line would be too long.
     """
-    _check_facts(entry.facts)
+    if entry.facts:
+        _check_facts(entry.facts)
     said = timestamp_text(entry.timestamp)
     written = max(said, head.timestamp)
     # A time that was just written is right; one that was taken from the head may be anything.

@@ -47,14 +47,16 @@ class TrailDraft:
             if listed_at == UNLISTED:
                 listed_at = draft.append(layout.SESSIONS, session_line(session_id))
             self.sessions[session_id] = Session(head, listed_at)
-            # Leaves are found by counting: where half a line was left, the next one begins after a whole one.
-            if missing := -draft.end(layout.ORDER) % RECORD_BYTES:
-                draft.append(layout.ORDER, b"-" * missing)
-            draft.append(layout.ORDER, order.encode(listed_at, seq, offset, len(data)))
+            self._append_place(order.encode(listed_at, seq, offset, len(data)))
             if commits_to_payload(data):
                 payload = record.payload
                 slot = encode_slot(seq, payload) if payload else empty_slot(seq)
                 draft.append(layout.payloads_path(session_id), slot)
+
+    def _append_place(self, line: bytes) -> None:
+        # Leaves are found by counting: where half a line was left, the next one begins after a whole one.
+        missing = -self._draft.end(layout.ORDER) % RECORD_BYTES
+        self._draft.append(layout.ORDER, b"-" * missing + line if missing else line)
 
     def erasures(self, erased: Sequence[tuple[str, int]]) -> list[Operation]:
         """Operations that overwrite payloads; what is not there needs none."""

@@ -69,10 +69,11 @@ class Draft:
     @property
     def operations(self) -> list[Operation]:
         """Everything that the group does so far."""
-        operations = self.others.copy()
+        operations, ends, write = self.others.copy(), self.new_ends, Kind.WRITE
         for path, pieces in self._appended.items():
-            data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-            operations.append(Operation(Kind.WRITE, path, self.new_ends[path] - len(data), data))
+            # Mostly it is one piece, and then joining it copies nothing.
+            data = b"".join(pieces)
+            operations.append(Operation(write, path, ends[path] - len(data), data))
         return operations
 
     def check(self, commit: Commit, standing: Standing) -> None:
