@@ -11,6 +11,7 @@ from holdfast.domain.entry_rules import (
     is_hash,
     is_short,
     is_type,
+    names_text,
     no_short_text,
     start_problem,
     time_problem,
@@ -40,6 +41,23 @@ def test_names_types_and_hashes_have_one_shape():
     assert no_short_text("agent") == "'agent' is no short text"
     assert [is_type(name) for name in ("AGENT_DECISION", "agent", "", "A-B")] == [True, False, False, False]
     assert is_hash("sha256:" + "0" * 64) and not is_hash("sha256:" + "0" * 63) and not is_hash(None)
+
+
+@pytest.mark.parametrize(
+    ("names", "problem"),
+    [
+        (("A", "s", None, None, None, "success", None), ""),
+        (("a", "s", None, None, None, "success", None), "'type'"),
+        (("A", None, None, None, None, "success", None), "'session'"),
+        (("A", "s", "", None, None, "success", None), "'workflow'"),
+        (("A", "s", None, None, None, "fine", None), "'outcome'"),
+        (("A", "s", None, None, None, "success", ""), "'correlation'"),
+    ],
+)
+def test_names_are_written_in_the_order_of_a_line_or_not_at_all(names, problem):
+    found, text = names_text(*names)
+    assert found.startswith(problem) and bool(found) == bool(problem)
+    assert text == ("" if problem else ',"type":"A","session":"s","outcome":"success"')
 
 
 def test_a_clock_can_only_be_behind_a_time():

@@ -353,6 +353,17 @@ def test_what_could_not_be_read_back_is_not_written(fields):
         encode_entry(replace(DECISION, **fields), FIRST.head)
 
 
+class Lookalike(str):
+    """Equal to a text, and none that a line may hold."""
+
+
+@pytest.mark.parametrize("agent", [Lookalike("planner"), ["planner"], 7], ids=repr)
+def test_what_only_equals_a_name_that_was_written_is_refused(agent):
+    encode_entry(replace(DECISION, agent="planner"), FIRST.head)
+    with pytest.raises(InvalidStateError, match="'agent' is no short text"):
+        encode_entry(replace(DECISION, agent=agent), FIRST.head)
+
+
 def test_a_line_fits_into_a_bundle_of_the_log():
     facts = {f"f{at}": "\U0001f600" * 512 for at in range(16)}
     assert len(encode_entry(replace(DECISION, facts=facts), FIRST.head).data) < 2**16

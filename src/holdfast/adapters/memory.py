@@ -315,9 +315,9 @@ class MemoryStore:
         if commit.keyframe is not None:
             workflow.keyframes[commit.keyframe.entry.sequence] = commit.keyframe
         if commit.events:
-            last = commit.events[-1]
+            last, head = commit.events[-1], workflow.head
             workflow.events.extend(commit.events)
-            workflow.head = replace(workflow.head, event_seq=last.seq, event_hash=last.hash)
+            workflow.head = Head(head.sequence, head.checksum, last.seq, last.hash)
         for transition in commit.transitions:
             workflow.move(transition)
 
@@ -330,9 +330,10 @@ class MemoryStore:
         if commit.workflow_id == NO_WORKFLOW:
             commit.check_nameless()
             return None
-        fenced_off = leases.refusal(commit, self.lease(commit.workflow_id))
-        if fenced_off is not None:
-            return fenced_off
+        if commit.token or commit.workflow_id in self._leases:
+            fenced_off = leases.refusal(commit, self._lease_at(commit.workflow_id, self._clock.now()))
+            if fenced_off is not None:
+                return fenced_off
         if commit.expected != head:
             return commit.conflict(head)
         for sha256 in commit.needs:

@@ -34,7 +34,7 @@ class Workflow:
         if record.data:
             # A tombstone that arrives from another store may have none.
             self.records[entry.sequence] = record.data
-        self.head = replace(self.head, sequence=entry.sequence, checksum=entry.checksum)
+        self.head = Head(entry.sequence, entry.checksum, self.head.event_seq, self.head.event_hash)
 
     def move(self, transition: Transition) -> None:
         """Change the status of a checkpoint."""

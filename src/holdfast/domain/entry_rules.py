@@ -10,6 +10,7 @@ from typing import Any
 
 from holdfast.domain.audit_entry import TrailHead
 from holdfast.domain.audit_type import AuditType, Outcome
+from holdfast.domain.plainjson import quoted
 
 FACTS_MAX = 16
 FACT_CHARS_MAX = 512
@@ -32,8 +33,12 @@ def facts_problem(data: Mapping[str, Any], limit: int = FACTS_MAX) -> str:
     for name, fact in data.items():
         if type(name) is not str or not _is_fact_name(name):
             return f"{ascii(name)[:40]} is no name of a fact"
-        is_number = type(fact) in (int, bool) and -NUMBER_MAX <= fact <= NUMBER_MAX
-        if not is_number and not (type(fact) is str and len(fact) <= FACT_CHARS_MAX):
+        kind = type(fact)
+        if kind is str:
+            is_plain = len(fact) <= FACT_CHARS_MAX
+        else:
+            is_plain = kind in (int, bool) and -NUMBER_MAX <= fact <= NUMBER_MAX
+        if not is_plain:
             return f"{name!r} is neither a short text nor a number"
     return ""
 
@@ -57,6 +62,33 @@ def is_short(text: Any) -> bool:
 def no_short_text(name: str) -> str:
     """Say that a name is none."""
     return f"{name!r} is no short text"
+
+
+# From one entry of a session to the next they are the same; typed, for what equals a text may be none.
+@lru_cache(maxsize=1024, typed=True)
+def names_text(
+    kind: str,
+    session: str,
+    workflow: str | None,
+    agent: str | None,
+    actor: str | None,
+    outcome: str,
+    correlation: str | None,
+) -> tuple[str, str]:
+    """Say what keeps names from being those of an entry, else nothing; and what and who, as a line does."""
+    names = {"session": session, "workflow": workflow, "agent": agent, "actor": actor}
+    for name, text in (*names.items(), ("correlation", correlation)):
+        # What is not known is left out, but for the session.
+        if not is_short(text) and (text is not None or name == "session"):
+            return no_short_text(name), ""
+    if not isinstance(kind, str) or not is_type(kind):
+        return "'type' is not in capital letters", ""
+    if outcome not in OUTCOMES:
+        return "'outcome' is none that is known", ""
+    said = f',"type":"{kind!s}"'
+    said += "".join([f',"{name}":{quoted(text)}' for name, text in names.items() if text is not None])
+    said += f',"outcome":"{outcome!s}"'
+    return "", said if correlation is None else f'{said},"correlation":{quoted(correlation)}'
 
 
 def time_problem(written: Any, said: Any) -> str:

@@ -38,6 +38,7 @@ from holdfast.domain.entry_rules import (
     is_hash,
     is_short,
     is_type,
+    names_text,
     no_short_text,
     start_problem,
     time_problem,
@@ -75,26 +76,30 @@ def encode_entry(entry: AuditEntry, head: TrailHead) -> AuditRecord:
             session was closed and is not started again.
         UnstorableValueError: if its facts are not plain references, or the line would be too long.
     """
-    _check_facts(entry.facts)
+    if entry.facts:
+        _check_facts(entry.facts)
     said = timestamp_text(entry.timestamp)
     written = max(said, head.timestamp)
     # A time that was just written is right; one that was taken from the head may be anything.
     clock = said if said != written and _is_step(said, written) else ""
-    problem = _entry_problem(entry, head) or (time_problem(written, clock) if said != written else "")
+    problem, names = _names_of(entry)
+    problem = problem or _entry_problem(entry, head)
+    problem = problem or (time_problem(written, clock) if said != written else "")
     if problem:
         raise InvalidStateError(f"an audit entry cannot be written: {problem}", place=entry.session_id)
     seq = head.seq + 1
     entry_id = entry.id or f"AE-{seq:06d}"
-    before = f'{{"id":{_quoted(entry_id)},"seq":{seq},"ts":"{written}"' + _names(entry, clock)
-    start = plainjson.encoded(f'{before},"prev_hash":"{head.hash}","hash":"')
-    data = _data(entry, head)
-    end = b'"}\n' if not data else b'","data":' + plainjson.encoded(_facts_text(data)) + b"}\n"
-    digest = "sha256:" + hashlib.sha256(start + end).hexdigest()
-    line = start + digest.encode() + end
+    before = f'{{"id":{_quoted(entry_id)},"seq":{seq},"ts":"{written}"'
+    if clock:
+        before += f',"clock":"{clock}"'
+    text = f'{before}{names},"prev_hash":"{head.hash}","hash":""{_data_text(entry, head)}}}\n'
+    hashed = plainjson.encoded(text)
+    digest = "sha256:" + hashlib.sha256(hashed).hexdigest()
+    start = hashed.find(_HASH_START) + len(_HASH_START)
+    line = hashed[:start] + digest.encode() + hashed[start:]
     if len(line) > ENTRY_BYTES_MAX:
         raise _too_long(len(line), head.session_id)
-    closed = entry.type == AuditType.SESSION_CLOSED
-    after = TrailHead(head.session_id, seq, digest, written, closed)
+    after = TrailHead(head.session_id, seq, digest, written, entry.type == AuditType.SESSION_CLOSED)
     return AuditRecord(entry_id, after, line, entry.stored, str(entry.type), entry.workflow_id)
 
 
@@ -252,28 +257,34 @@ def _is_step(said: str, written: str) -> bool:
     return datetime.fromisoformat(written) - datetime.fromisoformat(said) > CLOCK_SLACK
 
 
-def _names(entry: AuditEntry, clock: str) -> str:
-    """Say what and who, in the order of a line; what is not known is left out."""
-    said = f',"clock":"{clock}"' if clock else ""
-    said += f',"type":"{entry.type!s}","session":{_quoted(entry.session_id)}'
-    if entry.workflow_id is not None:
-        said += f',"workflow":{_quoted(entry.workflow_id)}'
-    if entry.agent is not None:
-        said += f',"agent":{_quoted(entry.agent)}'
-    if entry.actor is not None:
-        said += f',"actor":{_quoted(entry.actor)}'
-    said += f',"outcome":"{entry.outcome!s}"'
-    if entry.correlation_id is not None:
-        said += f',"correlation":{_quoted(entry.correlation_id)}'
-    return said
+def _names_of(entry: AuditEntry) -> tuple[str, str]:
+    told = (
+        entry.type,
+        entry.session_id,
+        entry.workflow_id,
+        entry.agent,
+        entry.actor,
+        entry.outcome,
+        entry.correlation_id,
+    )
+    try:
+        return names_text(*told)
+    except TypeError:
+        # What has no hash is no text, and nothing to remember.
+        return names_text.__wrapped__(*told)
 
 
-def _facts_text(data: Mapping[str, int | str]) -> str:
+def _data_text(entry: AuditEntry, head: TrailHead) -> str:
     """Write facts as JSON: texts, numbers, `True` and `False`; names that were checked need no quoting."""
+    data = entry.facts
+    if entry.stored or entry.payload or entry.type == AuditType.SESSION_CLOSED:
+        data = _data(entry, head)
+    if not data:
+        return ""
     told = [
         f'"{name}":{_quoted(fact) if type(fact) is str else str(fact).lower()}' for name, fact in data.items()
     ]
-    return f"{{{','.join(told)}}}"
+    return f',"data":{{{",".join(told)}}}'
 
 
 def _data(entry: AuditEntry, head: TrailHead) -> dict[str, Any]:
@@ -307,29 +318,17 @@ def _check_facts(facts: Mapping[str, int | str]) -> None:
 
 def _entry_problem(entry: AuditEntry, head: TrailHead) -> str:
     """Say what keeps an entry from being written after another; empty if nothing does."""
-    for name, text in (
-        ("id", entry.id or None),
-        ("session", entry.session_id),
-        ("workflow", entry.workflow_id),
-        ("agent", entry.agent),
-        ("actor", entry.actor),
-        ("correlation", entry.correlation_id),
-    ):
-        if text is not None and not is_short(text):
-            return no_short_text(name)
+    if entry.id and not is_short(entry.id):
+        return no_short_text("id")
     if not 0 <= head.seq < NUMBER_MAX:
         return "'seq' does not count from one"
-    if not isinstance(entry.type, str) or not is_type(entry.type):
-        return "'type' is not in capital letters"
-    if entry.outcome not in OUTCOMES:
-        return "'outcome' is none that is known"
     if head.hash != GENESIS and not is_hash(head.hash):
         return "'prev_hash' is no hash"
     if entry.payload and not entry.stored and not is_hash(entry.payload):
         return "'payload' is no commitment"
     if entry.session_id != head.session_id:
         return f"it belongs to the session {entry.session_id!r}"
-    return start_problem(entry.type, head)
+    return start_problem(entry.type, head) if head.seq == 0 or head.closed else ""
 
 
 def _shape_problem(fields: dict[str, Any]) -> str:

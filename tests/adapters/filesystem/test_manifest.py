@@ -83,6 +83,18 @@ def test_lines_that_leave_out_what_the_one_before_says_are_read_back(steps):
     assert parse(manifest.lines()) == manifest
 
 
+@given(text, text, text, st.integers(0, 9), st.integers(0, 9), st.integers(2, 4), st.booleans())
+def test_the_line_of_nearly_every_checkpoint_is_written_as_any_other(
+    uuid, ts, checksum, length, size, seq, pinned
+):
+    before = Entry(1, "u", "t", "auto", "c", length=5, event_seq=1)
+    entry = Entry(2, uuid, ts, "auto", checksum, 1, 0, length, size, event_seq=seq, pinned=pinned)
+    line = entry_line(entry, 5, Listed(before, 5))
+    fields = {"seq": 2, "id": uuid, "ts": ts, "checksum": checksum, "len": length, "size": size}
+    fields |= {"pinned": pinned, "event_seq": seq if seq != 2 else 0}
+    assert line == summed_line({key: told for key, told in fields.items() if told})
+
+
 def test_a_line_that_repeats_nothing_is_no_line():
     first, second = (Entry(n, f"u{n}", "t", "x", f"c{n}", n - 1, group=1, length=9) for n in (1, 2))
     whole, short = entry_line(first, 0), entry_line(second, 9, Listed(first, 9))

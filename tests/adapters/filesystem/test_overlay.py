@@ -92,3 +92,19 @@ def test_folders_of_pending_files_are_listed(disk):
 def test_a_file_that_is_not_there_is_none(disk):
     files = Files(disk, Overlay())
     assert files.read("nope") is None and files.size("nope") is None and files.list_folder("nope") == []
+
+
+def test_what_is_dropped_before_anybody_asked_for_it_leaves_the_rest_to_be_found(disk):
+    overlay = Overlay()
+    for number in range(4):
+        overlay.add(frame(8 * number + 8), [Operation(Kind.WRITE, "f", number, b"%d" % number)])
+        if number == 1:
+            assert len(overlay.of("f")) == 2
+    drops = overlay.version("g")[0]
+    overlay.drop(24)
+    assert [operation.data for operation in overlay.of("f")] == [b"3"]
+    assert overlay.version("f")[0] == drops + 1
+    overlay.add(frame(40), [Operation(Kind.WRITE, "g", 0, b"x")])
+    assert [pending.end for pending in overlay.through(40)] == [32, 40]
+    overlay.drop(40)
+    assert overlay.paths() == [] and overlay.through(40) == []

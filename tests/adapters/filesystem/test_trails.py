@@ -126,6 +126,5 @@ def test_what_is_remembered_is_bounded(monkeypatch):
     for number in range(3):
         known.set(number, number)
     assert [known.get(number) for number in range(3)] == [None, 1, 2]
-    known.drop(1)
     known.clear()
     assert known.get(2) is None

@@ -75,24 +75,24 @@ def test_ends_follow_operations_and_are_bounded(files, tmp_path, monkeypatch):
     monkeypatch.setattr(writer, "_REMEMBERED_FILES_MAX", 2)
     ends = Ends(files)
     (tmp_path / "a").write_bytes(b"12345")
-    assert ends.of("a") == 5
+    assert ends["a"] == 5
     ends.follow([Operation(Kind.WRITE, "a", 5, b"xyz"), Operation(Kind.WRITE, "a", 0, b"x")])
-    assert ends.of("a") == 8
+    assert ends["a"] == 8
     for kind in (Kind.REPLACE, Kind.UNLINK):
         ends.follow([Operation(kind, "a", 0, b"x")])
-        assert ends.of("a") == 5
+        assert ends["a"] == 5
     ends.follow([Operation(Kind.WRITE, "a", 5, b"x")])
-    assert (ends.of("b"), ends.of("c"), ends.of("a")) == (0, 0, 5)
+    assert (ends["b"], ends["c"], ends["a"]) == (0, 0, 5)
     ends.follow([Operation(Kind.WRITE, "a", 5, b"x")])
     ends.clear()
-    assert ends.of("a") == 5
+    assert ends["a"] == 5
 
 
 def test_a_write_into_a_file_whose_end_nobody_asked_for_does_not_tell_where_it_ends(files, tmp_path):
     ends = Ends(files)
     (tmp_path / "a").write_bytes(b"12345")
     ends.follow([Operation(Kind.WRITE, "a", 0, b"x")])
-    assert ends.of("a") == 5
+    assert ends["a"] == 5
 
 
 def listed_by_others(root):

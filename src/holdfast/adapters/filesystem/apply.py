@@ -181,12 +181,12 @@ def last_whole(operations: Sequence[Operation]) -> int | None:
 
 def merge(writes: list[Operation]) -> list[tuple[int, bytes]]:
     """Neighbouring writes as one."""
-    runs: list[tuple[int, list[bytes], int]] = []
+    runs: list[tuple[int, list[bytes]]] = []
+    end = -1
     for write in writes:
-        if runs and runs[-1][2] == write.offset:
-            start, pieces, end = runs[-1]
-            pieces.append(write.data)
-            runs[-1] = (start, pieces, end + len(write.data))
+        if write.offset == end:
+            runs[-1][1].append(write.data)
         else:
-            runs.append((write.offset, [write.data], write.end))
-    return [(start, b"".join(pieces)) for start, pieces, _ in runs]
+            runs.append((write.offset, [write.data]))
+        end = write.offset + len(write.data)
+    return [(start, b"".join(pieces)) for start, pieces in runs]

@@ -66,6 +66,8 @@ class Committer:
         self._ends = Ends(self.files)
         self._mutex = threading.RLock()
         self._closed = False
+        #: Up to where files held everything when we last looked.
+        self._applied = 0
         self._standings: OrderedDict[str, Standing] = OrderedDict()
         self._sound: set[str] = set()
         self.leases = Leases(disk, clock, self._keep_lease)
@@ -114,7 +116,10 @@ class Committer:
                 self._forget()
             for frame in frames:
                 self._take_up(frame)
-            self._overlay.drop(self.journal.page.mark(Page.APPLIED, self.journal.generation))
+            applied = self.journal.page.mark(Page.APPLIED, self.journal.generation)
+            if frames or applied != self._applied:
+                self._overlay.drop(applied)
+                self._applied = applied
         except BaseException:
             self._start_over()
             raise
@@ -137,6 +142,7 @@ class Committer:
 
     def _forget(self) -> None:
         self._overlay.clear()
+        self._applied = 0
         self._ends.clear()
         self._standings.clear()
         self.trails.forget()
@@ -178,113 +184,122 @@ class Committer:
 
     def commit(self, commits: Sequence[Commit]) -> list[Exception | None]:
         """Make commits durable, with one sync if one frame takes them all."""
+        weights = []
         for commit in commits:
             if commit.workflow_id == NO_WORKFLOW:
                 commit.check_nameless()
             elif commit.workflow_id not in self._sound:
                 self._repair(commit.workflow_id)
+            weights.append(weight(commit))
+        if max(weights, default=0) <= self._frame_bytes_max:
+            return self._commit_all(commits, weights, None)
         with Staging(self._disk) as staging:
-            commits = [slim(commit, staging, self._frame_bytes_max) for commit in commits]
-            outcomes: list[Exception | None] = []
-            while len(outcomes) < len(commits):
-                outcomes += self._commit_some(commits[len(outcomes) :], staging)
+            slimmed = [slim(commit, staging, self._frame_bytes_max) for commit in commits]
+            return self._commit_all(slimmed, list(map(weight, slimmed)), staging)
+
+    def _commit_all(
+        self, commits: Sequence[Commit], weights: list[int], staging: Staging | None
+    ) -> list[Exception | None]:
+        outcomes: list[Exception | None] = []
+        while (done := len(outcomes)) < len(commits):
+            outcomes += self._commit_some(commits[done:], weights[done:], staging)
         return outcomes
 
-    def _commit_some(self, commits: Sequence[Commit], staging: Staging) -> list[Exception | None]:
+    def _commit_some(
+        self, commits: Sequence[Commit], weights: list[int], staging: Staging | None
+    ) -> list[Exception | None]:
         """Commit as many as one frame takes."""
-        outcomes: list[Exception | None] = []
-        standings: dict[str, Standing] = {}
+        reserved_bytes = 0
 
         def draft(group: Group) -> None:
-            outcomes.clear()
-            standings.clear()
-            self._draft(group, commits, outcomes, standings)
-            if staging.is_used:
-                taken = zip(commits, outcomes, strict=False)
+            self._draft(group, commits, weights)
+            if staging is not None:
+                taken = zip(commits, group.outcomes, strict=False)
                 staging.choose([id(commit) for commit, outcome in taken if outcome is None])
 
-        def appended() -> None:
-            for key, standing in standings.items():
-                self._remember(key, standing)
-                if standing.listed is not None:
-                    self.views.note(standing.listed)
-
-        # States leave room for events: on a full disk, where nothing is settled, those go on longest.
-        is_state = any(commit.record is not None for commit in commits)
-        others = self._write(draft, appended, staging, self._event_bytes if is_state else 0)
-        if any(map(leaves_nothing, others)):
+        for commit in commits:
+            if commit.record is not None:
+                # States leave room for events: on a full disk, where nothing is settled, those go on longest.
+                reserved_bytes = self._event_bytes
+                break
+        group = self._write(draft, self._committed, staging, reserved_bytes)
+        others = group.draft.others
+        if others and any(map(leaves_nothing, others)):
             # Gone is what no file holds any more, the journal included.
             self.settler.settle()
-        return outcomes
+        return group.outcomes
 
-    def _draft(
-        self,
-        group: Group,
-        commits: Sequence[Commit],
-        outcomes: list[Exception | None],
-        standings: dict[str, Standing],
-    ) -> None:
-        room = self._frame_bytes_max
-        for commit in commits:
-            if len(commits) > 1:
-                room -= weight(commit)
-                if outcomes and (room < 0 or group.must_be_apart(commit)):
-                    break
+    def _draft(self, group: Group, commits: Sequence[Commit], weights: list[int]) -> None:
+        room, outcomes = self._frame_bytes_max, group.outcomes
+        for commit, weight_bytes in zip(commits, weights, strict=True):
+            room -= weight_bytes
+            if outcomes and (room < 0 or group.must_be_apart(commit)):
+                break
             try:
-                self._add(group, commit, standings)
+                self._add(group, commit)
                 outcomes.append(None)
             except _REFUSALS as error:
                 outcomes.append(error)
 
-    def _add(self, group: Group, commit: Commit, standings: dict[str, Standing]) -> None:
+    def _add(self, group: Group, commit: Commit) -> None:
         if commit.workflow_id == NO_WORKFLOW:
             group.add(commit, None, self._frame_bytes_max)
             return
         key = _key(commit.workflow_id)
-        standing = standings.get(key) or self._standings.get(key) or self.standing(commit.workflow_id)
+        standing = group.standings.get(key) or self._standings.get(key) or self.standing(commit.workflow_id)
         if commit.token or standing.lease is not None:
             fence(commit, standing.lease, self._clock)
         after = group.add(commit, standing, self._frame_bytes_max)
         if after is not None:
-            standings[key] = after
+            group.standings[key] = after
+
+    def _committed(self, group: Group) -> None:
+        for key, standing in group.standings.items():
+            self._remember(key, standing)
+            if standing.listed is not None:
+                self.views.note(standing.listed)
 
     def _write(
         self,
         draft: Callable[[Group], None],
-        appended: Callable[[], None],
-        staging: Staging,
+        appended: Callable[[Group], None] | None = None,
+        staging: Staging | None = None,
         reserved_bytes: int = 0,
-    ) -> list[Operation]:
+    ) -> Group:
         """Append what `draft` puts into a group, as one frame, under the lock; then sync it outside.
 
-        Answers what it does beside appending to files.
+        Answers the group, once all that it does is durable.
         """
         while True:
             with self._appending:
                 group = Group(self.files, self._ends, self.trails)
                 draft(group)
-                operations = group.operations
-                if not operations and not staging.is_chosen:
-                    return []
+                operations = group.draft.operations
+                if not operations and (staging is None or not staging.is_chosen):
+                    return group
                 payload = encode_operations(operations)
                 fits = self.journal.room_for(len(payload) + reserved_bytes)
-                if fits and not staging.collides(self.journal.unsettled()):
-                    staging.place()
+                if fits and (staging is None or not staging.collides(self.journal.unsettled())):
+                    if staging is not None:
+                        staging.place()
                     frame = self._append(group, operations, payload)
                     self.trails.remember(group.sessions)
-                    appended()
+                    if appended is not None:
+                        appended(group)
                     break
             self.settler.settle()
         self._sync(frame)
-        return group.draft.others
+        return group
 
     def _append(self, group: Group, operations: list[Operation], payload: bytes) -> Appended:
         try:
             frame = self.journal.append(payload)
             self._overlay.add(frame, operations)
-            self._ends.follow(group.draft.others)
-            self._ends.take(group.draft.new_ends)
-            for operation in group.draft.others:
+            others = group.draft.others
+            if others:
+                self._ends.follow(others)
+            self._ends.update(group.draft.new_ends)
+            for operation in others:
                 if operation.kind is Kind.REPLACE and operation.path.endswith(layout.MANIFEST):
                     # Its last line may be another one now.
                     self._standings.pop(operation.path.rpartition("/")[0].partition("/")[2], None)
@@ -328,13 +343,12 @@ class Committer:
                 group.do([operation])
                 group.tell(audit)
 
-        def appended() -> None:
+        def appended(_: Group) -> None:
             key = _key(workflow_id)
             if (standing := self._standings.get(key)) is not None:
                 self._standings[key] = replace(standing, lease=read_lease(self.files, workflow_id))
 
-        with Staging(self._disk) as staging:
-            self._write(draft, appended, staging)
+        self._write(draft, appended)
 
     # -- derived objects and removal ---------------------------------------------------------
 
@@ -355,7 +369,7 @@ class Committer:
             if len(keyframe.data) > self._frame_bytes_max // 2:
                 staging.add(0, keyframe_path(workflow_id, keyframe), keyframe.data)
                 kept = Keyframe(keyframe.entry, b"")
-            self._write(draft, _nothing, staging)
+            self._write(draft, staging=staging)
 
     def remove(self, workflow_id: str, removal: Removal) -> int:
         """Commit a removal; answers the bytes it gives back."""
@@ -369,13 +383,8 @@ class Committer:
             group.do(plan.operations)
             group.tell(removal.audit)
 
-        with Staging(self._disk) as staging:
-            self._write(draft, _nothing, staging)
+        self._write(draft)
         return freed
-
-
-def _nothing() -> None:
-    """Nothing more to do once the frame is appended."""
 
 
 @lru_cache(maxsize=4096)

@@ -146,6 +146,8 @@ class Disk:
     def write(self, handle: int, data: bytes | memoryview, offset: int) -> None:
         """Write all of `data` at `offset`."""
         written = os.pwrite(handle, data, offset)
+        if written == len(data):
+            return
         view = memoryview(data)
         while written < len(view):
             more = os.pwrite(handle, view[written:], offset + written)
@@ -158,7 +160,11 @@ class Disk:
 
     def sync(self, handle: int) -> None:
         """Make the file's data and size durable."""
-        _data_sync(handle)
+        # macOS: fsync reaches the drive's cache only; F_FULLFSYNC reaches the medium.
+        if sys.platform == "darwin":
+            fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
+        else:
+            os.fdatasync(handle)
 
     def sync_all(self) -> bool:
         """Make everything in the file system durable in one call; False where there is no such call."""
@@ -228,14 +234,6 @@ class Disk:
     def share(self, handle: int, length: int) -> SharedPage:
         """Map the file's first bytes, shared with every process that does the same."""
         return mmap.mmap(handle, length)
-
-
-def _data_sync(handle: int) -> None:
-    # macOS: fsync reaches the drive's cache only; F_FULLFSYNC reaches the medium.
-    if sys.platform == "darwin":
-        fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
-    else:
-        os.fdatasync(handle)
 
 
 def _sync_file_system(root: str) -> bool:

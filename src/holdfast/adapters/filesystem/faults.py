@@ -21,6 +21,8 @@ from holdfast.domain.errors import (
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
+#: What `write_error` has words for.
+WRITE_FAULTS = (OSError, JournalPoisoned)
 
 
 class Writing:
@@ -36,14 +38,14 @@ class Writing:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, JournalPoisoned):
-            hint = "Try again: nothing was acknowledged."
-            raise CheckpointWriteError(str(error), place=self._place, hint=hint) from error
-        if isinstance(error, OSError):
-            raise _write_error(error, self._place) from error
+        if isinstance(error, WRITE_FAULTS):
+            raise write_error(error, self._place) from error
 
 
-def _write_error(error: OSError, place: str) -> CheckpointWriteError:
+def write_error(error: Exception, place: str) -> CheckpointWriteError:
+    """Say what went wrong while something was being made durable."""
+    if not isinstance(error, OSError):
+        return CheckpointWriteError(str(error), place=place, hint="Try again: nothing was acknowledged.")
     said = error.strerror or str(error)
     if error.errno in _FULL:
         return DiskFullError(

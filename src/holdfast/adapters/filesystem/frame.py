@@ -69,9 +69,8 @@ def frame_bytes(payload_bytes: int) -> int:
 def encode_operations(operations: list[Operation]) -> bytes:
     pieces: list[bytes] = []
     for operation in operations:
-        path = operation.path.encode()
-        head = _OPERATION.pack(operation.kind, len(path), len(operation.data), operation.offset)
-        pieces += (head, path, operation.data)
+        path, data = operation.path.encode(), operation.data
+        pieces += (_OPERATION.pack(operation.kind, len(path), len(data), operation.offset), path, data)
     return b"".join(pieces)
 
 
@@ -108,7 +107,7 @@ def encode_frame(lsn: int, durable: int, token: int, previous: bytes, payload: b
     """The frame's bytes, padded, and its digest."""
     header = _HEADER.pack(MAGIC, len(payload), lsn, durable, token, previous, EMPTY_DIGEST)
     digest = _digest(header, payload)
-    padding = bytes(frame_bytes(len(payload)) - HEADER_BYTES - len(payload))
+    padding = bytes(-(HEADER_BYTES + len(payload)) % ALIGNMENT)
     return b"".join((header[:-32], digest, payload, padding)), digest
 
 

@@ -21,12 +21,23 @@ class Group:
     def __init__(self, files: Files, ends: Ends, trails: Trails) -> None:
         self.draft = Draft(files, ends)
         self._trail = TrailDraft(self.draft, trails)
-        self._own = FileDraft(files)
+        self._files = files
+        #: What became of each commit, in order; None: it is among them.
+        self.outcomes: list[Exception | None] = []
+        #: Where workflows stand after it, by what names them on the disk.
+        self.standings: dict[str, Standing] = {}
+        self._own: FileDraft | None = None
 
     @property
     def operations(self) -> list[Operation]:
         """What the group does to the files."""
         return self.draft.operations
+
+    @property
+    def _own_files(self) -> FileDraft:
+        # Few groups do anything to files of the store itself.
+        self._own = self._own or FileDraft(self._files)
+        return self._own
 
     def do(self, operations: Iterable[Operation]) -> None:
         """Take operations into the group as they are."""
@@ -40,16 +51,17 @@ class Group:
     def add(self, commit: Commit, standing: Standing | None, bytes_max: int) -> Standing | None:
         """Take a commit into the group; answers where its workflow stands after it, None if it has none."""
         if commit.files or commit.expected_files:
-            self._own.check(commit)
+            self._own_files.check(commit)
         if standing is not None:
             self.draft.check(commit, standing)
         records = self._trail.chain(commit.audit)
         erasures = self._erasures(commit, bytes_max) if commit.erased else ()
         after = None if standing is None else self.draft.add(commit, standing)
         self._trail.add(records)
-        self.do(erasures)
+        if erasures:
+            self.do(erasures)
         if commit.files:
-            self.do(self._own.operations(commit.files))
+            self.do(self._own_files.operations(commit.files))
         return after
 
     def _erasures(self, commit: Commit, bytes_max: int) -> list[Operation]:
@@ -64,7 +76,7 @@ class Group:
 
     def must_be_apart(self, commit: Commit) -> bool:
         """Tell whether a commit takes something away for ever that could lie in the same frame."""
-        return bool(commit.erased) or (bool(commit.files) and self._own.takes_keys_away(commit.files))
+        return bool(commit.erased) or (bool(commit.files) and self._own_files.takes_keys_away(commit.files))
 
     def tell(self, audit: Sequence[AuditEntry]) -> None:
         """Take audit entries into the group."""

@@ -261,22 +261,24 @@ class Journal:
 
     def room_for(self, payload_bytes: int) -> bool:
         """Whether so much fits without overwriting what is not settled."""
-        needed = frame_bytes(payload_bytes)
-        if needed > self.ring.capacity:
+        needed, block = frame_bytes(payload_bytes), self.ring.superblock
+        if needed > block.capacity:
             raise OSError(errno.EFBIG, "a commit larger than the journal; raise journal_bytes")
-        return self.end + needed - self.settled <= self.ring.capacity
+        needed += self.end - block.capacity
+        # What others settled is asked for only where what we settled does not do.
+        return needed <= block.settled or needed <= self.settled
 
     def append(self, payload: bytes) -> Appended:
         """Write one frame at the end and tell the others. Not yet durable. Needs the append lock."""
         tail = self.page.tail()
         if tail is None or tail.end != self.end:
             raise JournalPoisoned("frames of others cannot be read: appending now would overwrite them")
-        data, digest = encode_frame(self.end, self.durable, self.token, self.chain, payload)
-        self.ring.write(data, self.end)
-        frame = Appended(self.end, self.end + len(data), self.chain, digest, self.ring)
-        self.end, self.chain = frame.end, digest
-        self.page.publish(self.generation, frame.end, digest)
-        return frame
+        lsn, chain = self.end, self.chain
+        data, digest = encode_frame(lsn, self.durable, self.token, chain, payload)
+        self.ring.write(data, lsn)
+        self.end, self.chain = lsn + len(data), digest
+        self.page.publish(self.generation, self.end, digest)
+        return Appended(lsn, self.end, chain, digest, self.ring)
 
     def sync(self, frame: Appended) -> None:
         """Make a frame, and all before it, durable; raises if that failed for anyone."""

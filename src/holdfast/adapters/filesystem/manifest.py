@@ -11,6 +11,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from holdfast.domain import plainjson
+from holdfast.domain.plainjson import quoted
 from holdfast.domain.record import Entry, KeyframeEntry, Removal, Transition
 from holdfast.domain.value import value
 
@@ -49,6 +50,11 @@ _fields_of = itemgetter(*_FIELDS)
 #: Key, field and usual value of what a line tells where it is not usual; the type always, where it is told.
 _WHOLE = [(k, n, None if k == "type" else _USUAL[k]) for k, n in _FIELDS.items() if k != "parent"]
 _NEW = [word for word in _WHOLE if word[0] not in (*_REPEATED, "event_seq")]
+#: Words of a line that repeats the one before it: what nearly every line tells, and what nearly none does.
+_COMMON = ("seq", "id", "ts", "checksum", "len", "size")
+_common_of = attrgetter(*(_FIELDS[key] for key in _COMMON))
+_rare_of = attrgetter(*(name for key, name, _ in _NEW if key not in _COMMON))
+_NOTHING_RARE = _rare_of(_NOTHING)
 
 
 class ManifestDamaged(Exception):
@@ -134,17 +140,31 @@ def entry_line(entry: Entry, offset: int, before: Listed | None = None) -> bytes
 
     A line without a type says what the line before it says, see `_repeat`.
     """
-    repeats = before is not None and _repeats(entry, offset, before)
-    words = _NEW if repeats else _WHOLE
+    if before is None or not _repeats(entry, offset, before):
+        return summed_line({**_told(entry, _WHOLE), "at": offset})
+    follows = entry.event_seq == before.entry.event_seq + 1
+    if follows and entry.parent == before.entry.sequence and _rare_of(entry) == _NOTHING_RARE:
+        common = _common_of(entry)
+        if all(common):
+            return _usual_line(*common)
+    fields = _told(entry, _NEW)
+    if not follows:
+        fields["event_seq"] = entry.event_seq
+    return summed_line(fields)
+
+
+def _told(entry: Entry, words: list[tuple[str, str, Any]]) -> dict[str, Any]:
     fields = {key: told for key, name, usual in words if (told := getattr(entry, name)) != usual}
     # The parent is nearly always the checkpoint before; only another one is worth a word.
     if entry.parent != entry.sequence - 1:
         fields["parent"] = entry.parent
-    if before is None or not repeats:
-        fields["at"] = offset
-    elif entry.event_seq != before.entry.event_seq + 1:
-        fields["event_seq"] = entry.event_seq
-    return summed_line(fields)
+    return fields
+
+
+def _usual_line(sequence: int, uuid: str, ts: str, checksum: str, length: int, state_bytes: int) -> bytes:
+    """Write what the line of nearly every checkpoint tells: no encoder has to look for what it may be."""
+    told = f'{{"seq":{sequence},"id":{quoted(uuid)},"ts":{quoted(ts)},"checksum":{quoted(checksum)},'
+    return _summed(plainjson.encoded(f'{told}"len":{length},"size":{state_bytes}'))
 
 
 def _repeats(entry: Entry, offset: int, before: Listed) -> bool:
@@ -313,8 +333,11 @@ def read_keyframe(line: dict[str, Any]) -> KeyframeEntry:
 
 def summed_line(fields: dict[str, Any]) -> bytes:
     """Write a line that carries its own sum, which `parse_line` looks at."""
-    body = plainjson.dumps(fields)[:-1]
-    return body + b',"sum":"' + _sum(body) + b'"}\n'
+    return _summed(plainjson.dumps(fields)[:-1])
+
+
+def _summed(body: bytes) -> bytes:
+    return b'%b,"sum":"%b"}\n' % (body, _sum(body))
 
 
 def _sum(body: bytes) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import zlib
+from zlib import crc32
 
 from holdfast.domain.value import value
 
@@ -30,7 +30,7 @@ def claim(session_at: int, seq: int) -> bytes:
 def encode(session_at: int, seq: int, offset: int, length: int) -> bytes:
     """Write the line of a leaf."""
     body = b"%010d %010d %014d %05d " % (session_at, seq, offset, length)
-    return body + _sum(body)
+    return b"%b%08x\n" % (body, crc32(body))
 
 
 def decode(line: bytes) -> Place | None:
@@ -45,4 +45,4 @@ def decode(line: bytes) -> Place | None:
 
 
 def _sum(body: bytes) -> bytes:
-    return b"%08x\n" % zlib.crc32(body)
+    return b"%08x\n" % crc32(body)

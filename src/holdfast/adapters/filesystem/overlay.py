@@ -35,6 +35,8 @@ class Overlay:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._frames: deque[Pending] = deque()
+        #: Frames that came after those and are not found by file yet: most are applied before anybody asks.
+        self._new: deque[Pending] = deque()
         self._by_path: defaultdict[str, deque[Operation]] = defaultdict(deque)
         #: Files of which something pending does more than to go on where the one before it ended.
         self._uneven: set[str] = set()
@@ -42,8 +44,14 @@ class Overlay:
 
     def add(self, frame: Frame | Appended, operations: list[Operation]) -> None:
         with self._lock:
-            self._frames.append(Pending(frame.lsn, frame.end, frame.previous, frame.digest, operations))
-            for operation in operations:
+            self._new.append(Pending(frame.lsn, frame.end, frame.previous, frame.digest, operations))
+
+    def _sort(self) -> None:
+        """Make everything that is pending be found by its file. Needs the lock."""
+        while self._new:
+            frame = self._new.popleft()
+            self._frames.append(frame)
+            for operation in frame.operations:
                 pending = self._by_path[operation.path]
                 if operation.kind is not Kind.WRITE or (pending and pending[-1].end != operation.offset):
                     self._uneven.add(operation.path)
@@ -52,39 +60,47 @@ class Overlay:
     def drop(self, through: int) -> None:
         """Forget frames that the files hold by now."""
         with self._lock:
-            self._drops += bool(self._frames and self._frames[0].end <= through)
+            first = self._frames or self._new
+            self._drops += bool(first and first[0].end <= through)
             while self._frames and self._frames[0].end <= through:
-                for operation in self._frames.popleft().operations:
-                    pending = self._by_path[operation.path]
-                    pending.popleft()
-                    if not pending:
-                        del self._by_path[operation.path]
-                        self._uneven.discard(operation.path)
+                self._take_away(self._frames.popleft())
+            while self._new and self._new[0].end <= through:
+                self._new.popleft()
+
+    def _take_away(self, frame: Pending) -> None:
+        for operation in frame.operations:
+            pending = self._by_path[operation.path]
+            pending.popleft()
+            if not pending:
+                del self._by_path[operation.path]
+                self._uneven.discard(operation.path)
 
     def clear(self) -> None:
         with self._lock:
             self._drops += 1
             self._frames.clear()
+            self._new.clear()
             self._by_path.clear()
             self._uneven.clear()
 
     def of(self, path: str) -> tuple[Operation, ...]:
-        with self._lock:
-            return tuple(self._by_path.get(path, ()))
+        return self.version(path)[1]
 
     def version(self, path: str) -> tuple[int, tuple[Operation, ...], bool]:
         """How often anything was dropped, what is pending for a file, and whether that only makes it grow."""
         with self._lock:
+            self._sort()
             return self._drops, tuple(self._by_path.get(path, ())), path not in self._uneven
 
     def paths(self) -> list[str]:
         with self._lock:
+            self._sort()
             return list(self._by_path)
 
     def through(self, lsn: int) -> list[Pending]:
         """Frames that end at or before a position."""
         with self._lock:
-            return [frame for frame in self._frames if frame.end <= lsn]
+            return [frame for frame in (*self._frames, *self._new) if frame.end <= lsn]
 
 
 class Files:

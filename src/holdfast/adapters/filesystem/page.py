@@ -19,6 +19,7 @@ _CELLS_START = 2 * _TAIL_BYTES
 #: Writers sync without a lock, so what is durable has a cell for each of several: see `raise_durable`.
 _DURABLE_CELL, _DURABLE_CELLS = 8, 8
 _TAILS = slice(0, _CELLS_START)
+_TAIL_SLOTS = [slice(start, start + _TAIL.size + 4) for start in (0, _TAIL_BYTES)]
 _CELL_STARTS = [_CELLS_START + cell * _CELL_BYTES for cell in range(_DURABLE_CELL + _DURABLE_CELLS)]
 _CELLS = [slice(start, start + _CELL.size + 4) for start in _CELL_STARTS]
 _DURABLE = slice(_CELL_STARTS[_DURABLE_CELL], _CELL_STARTS[-1] + _CELL_BYTES)
@@ -66,8 +67,7 @@ class Page:
         last = self.tail()
         counter = last.counter + 1 if last else 1
         body = _TAIL.pack(counter, generation, end, chain)
-        start = counter % 2 * _TAIL_BYTES
-        self._shared[start : start + _TAIL.size + 4] = body + _checksum(body)
+        self._shared[_TAIL_SLOTS[counter % 2]] = body + _checksum(body)
         self._tail_seen = self._shared[_TAILS], Tail(counter, generation, end, chain)
 
     def mark(self, cell: int, generation: int) -> int:

@@ -121,11 +121,13 @@ class Ring:
 
     def write(self, data: bytes, lsn: int) -> None:
         """Write at a position, wrapping at the end of the region."""
-        start = lsn % self.capacity
-        first = min(len(data), self.capacity - start)
-        self._disk.write(self.handle, data[:first] if first < len(data) else data, DATA_START + start)
-        if first < len(data):
-            self._disk.write(self.handle, data[first:], DATA_START)
+        capacity = self.superblock.capacity
+        start = lsn % capacity
+        if start + len(data) <= capacity:
+            self._disk.write(self.handle, data, DATA_START + start)
+            return
+        self._disk.write(self.handle, data[: capacity - start], DATA_START + start)
+        self._disk.write(self.handle, data[capacity - start :], DATA_START)
 
     def write_frame(self, frame: Frame) -> None:
         """Write a frame again, as it is."""

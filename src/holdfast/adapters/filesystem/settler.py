@@ -45,6 +45,8 @@ class Settler:
         self._wake = threading.Event()
         self._hurry = threading.Event()
         self._life = threading.Lock()
+        #: Whether the thread was told of everything so far; what it has begun to apply may have come before.
+        self._is_awake = False
         self._stopping = False
         self._closed = False
         self._thread: threading.Thread | None = None
@@ -54,6 +56,8 @@ class Settler:
 
     def wake(self) -> None:
         """There is something to apply."""
+        if self._is_awake and not self._is_pressed():
+            return
         # One thread, and none after the end: another would outlive the descriptors that it uses.
         with self._life:
             if self._stopping:
@@ -61,10 +65,18 @@ class Settler:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="holdfast-settler", daemon=True)
                 self._thread.start()
-            if not self._wake.is_set():
-                self._wake.set()
-            if self._used > self._journal.ring.capacity // 2:
+            self._is_awake = True
+            self._wake.set()
+            if self._is_pressed():
                 self._hurry.set()
+
+    def _is_pressed(self) -> bool:
+        """Tell whether more than half of the journal is not settled."""
+        journal = self._journal
+        block = journal.ring.superblock
+        half = block.capacity // 2
+        # What others settled is asked for only where what we settled does not do.
+        return journal.end - block.settled > half and self._used > half
 
     @property
     def _used(self) -> int:
@@ -77,6 +89,8 @@ class Settler:
             if self._stopping:
                 return
             self._wake.clear()
+            # After that: whoever still finds it awake has made durable before what is applied below.
+            self._is_awake = False
             if not idle:
                 self._hurry.wait(BATCH_SECONDS)
                 self._hurry.clear()
@@ -86,7 +100,7 @@ class Settler:
         """One round; a fault is remembered and tried again, the journal still holds everything."""
         try:
             self.apply()
-            if self._used and (idle or self._used > self._journal.ring.capacity // 2):
+            if self._used and (idle or self._is_pressed()):
                 self.settle()
             self.error = None
         except Exception as error:

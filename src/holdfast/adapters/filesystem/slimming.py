@@ -22,16 +22,16 @@ def weight(commit: Commit) -> int:
     total = _COMMIT_OVERHEAD_BYTES
     if commit.blobs:
         total += sum(map(len, commit.blobs.values()))
-    if commit.record:
+    if commit.record is not None:
         total += len(commit.record.data)
-    if commit.keyframe:
+    if commit.keyframe is not None:
         total += len(commit.keyframe.data)
     for event in commit.events:
         total += len(event.data)
     for entry in commit.audit:
         total += _ENTRY_BYTES + len(entry.stored)
-    for data in commit.files.values():
-        total += _FILE_OVERHEAD_BYTES + len(data or b"")
+    if commit.files:
+        total += sum([_FILE_OVERHEAD_BYTES + len(data or b"") for data in commit.files.values()])
     return frame_bytes(total)
 
 

@@ -43,11 +43,6 @@ class Staging:
         self._chosen = set(owners)
 
     @property
-    def is_used(self) -> bool:
-        """Whether there is any file."""
-        return bool(self._staged)
-
-    @property
     def is_chosen(self) -> bool:
         """Whether any file waits to be placed."""
         return bool(self._staged) and any(owner in self._chosen for owner, _, _ in self._staged)

@@ -14,7 +14,7 @@ from holdfast.adapters.filesystem import layout, own_files, quarantine
 from holdfast.adapters.filesystem.committer import Committer
 from holdfast.adapters.filesystem.disk import MAP_BYTES, Disk
 from holdfast.adapters.filesystem.evidence import evidence
-from holdfast.adapters.filesystem.faults import Writing, reading
+from holdfast.adapters.filesystem.faults import WRITE_FAULTS, Writing, reading, write_error
 from holdfast.adapters.filesystem.follower import Follower
 from holdfast.adapters.filesystem.inspect import check_store, store_stats
 from holdfast.adapters.filesystem.inspect_trail import check_trail
@@ -173,8 +173,10 @@ class FilesystemStore:
 
     def commit(self, commits: Sequence[Commit]) -> list[Exception | None]:
         committer = self._writer()
-        with Writing(self.url):
+        try:
             outcomes = committer.commit(commits)
+        except WRITE_FAULTS as error:
+            raise write_error(error, self.url) from error
         if self._background:
             committer.settler.wake()
         return outcomes

@@ -33,29 +33,25 @@ class TrailDraft:
         return chain(audit, self._head) if audit else []
 
     def _head(self, session_id: str) -> TrailHead:
-        return self._known(session_id).head
-
-    def _known(self, session_id: str) -> Session:
-        return self.sessions.get(session_id) or self._trails.known(session_id)
+        return (self.sessions.get(session_id) or self._trails.known(session_id)).head
 
     def add(self, records: Sequence[AuditRecord]) -> None:
         """Add lines to their trails, and to the tree in the same order."""
+        draft = self._draft
         for record in records:
             head, data = record.head, record.data
-            offset = self._draft.append(layout.trail_path(head.session_id), data)
-            self._append_place(order.encode(self._follow(head), head.seq, offset, len(data)))
+            session_id, seq = head.session_id, head.seq
+            offset = draft.append(layout.trail_path(session_id), data)
+            session = self.sessions.get(session_id) or self._trails.known(session_id)
+            listed_at = session.listed_at
+            if listed_at == UNLISTED:
+                listed_at = draft.append(layout.SESSIONS, session_line(session_id))
+            self.sessions[session_id] = Session(head, listed_at)
+            self._append_place(order.encode(listed_at, seq, offset, len(data)))
             if commits_to_payload(data):
                 payload = record.payload
-                slot = encode_slot(head.seq, payload) if payload else empty_slot(head.seq)
-                self._draft.append(layout.payloads_path(head.session_id), slot)
-
-    def _follow(self, head: TrailHead) -> int:
-        """Note where a session stands after an entry; answers where the session is listed."""
-        listed_at = self._known(head.session_id).listed_at
-        if listed_at == UNLISTED:
-            listed_at = self._draft.append(layout.SESSIONS, session_line(head.session_id))
-        self.sessions[head.session_id] = Session(head, listed_at)
-        return listed_at
+                slot = encode_slot(seq, payload) if payload else empty_slot(seq)
+                draft.append(layout.payloads_path(session_id), slot)
 
     def _append_place(self, line: bytes) -> None:
         # Leaves are found by counting: where half a line was left, the next one begins after a whole one.

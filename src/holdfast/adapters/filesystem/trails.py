@@ -6,7 +6,7 @@ import io
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from holdfast.adapters.filesystem import layout, order
 from holdfast.adapters.filesystem.manifest import ManifestDamaged, parse_line, summed_line
@@ -43,25 +43,13 @@ class Session:
     listed_at: int = UNLISTED
 
 
-class Remembered(Generic[T]):
+class Remembered(OrderedDict[str | int, T]):
     """The last few things that were asked for."""
 
-    def __init__(self) -> None:
-        self._known: OrderedDict[str | int, T] = OrderedDict()
-
-    def get(self, key: str | int) -> T | None:
-        return self._known.get(key)
-
     def set(self, key: str | int, known: T) -> None:
-        self._known[key] = known
-        if len(self._known) > _REMEMBERED:
-            self._known.popitem(last=False)
-
-    def drop(self, key: str | int) -> None:
-        self._known.pop(key, None)
-
-    def clear(self) -> None:
-        self._known.clear()
+        self[key] = known
+        if len(self) > _REMEMBERED:
+            self.popitem(last=False)
 
 
 class Trails:
@@ -110,7 +98,7 @@ class Trails:
 
     def follow(self, folder: str) -> None:
         """Forget the session whose folder it is: somebody else wrote there."""
-        self._sessions.drop(folder)
+        self._sessions.pop(folder, None)
 
     def session(self, session_id: str) -> Session:
         """Where a session stands; nothing but its id where it has no trail."""

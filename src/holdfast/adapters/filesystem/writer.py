@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from holdfast.adapters.filesystem import layout, manifest
 from holdfast.adapters.filesystem.frame import Kind, Operation
@@ -10,44 +10,34 @@ from holdfast.adapters.filesystem.leases import LeaseFile
 from holdfast.adapters.filesystem.manifest import Listed
 from holdfast.adapters.filesystem.overlay import Files
 from holdfast.domain.errors import CheckpointNotFoundError
-from holdfast.domain.record import Commit, Head, Keyframe, KeyframeEntry, Record
+from holdfast.domain.record import Commit, Head, Keyframe, KeyframeEntry
 from holdfast.domain.value import value
 
 _REMEMBERED_FILES_MAX = 8192
 
 
-class Ends:
-    """Logical sizes of files, remembered so that a commit needs no look at the disk."""
+class Ends(dict[str, int]):
+    """Logical sizes of files by path, remembered so that a commit needs no look at the disk."""
 
     def __init__(self, files: Files) -> None:
+        super().__init__()
         self._files = files
-        self._known: dict[str, int] = {}
 
-    def of(self, path: str) -> int:
-        known = self._known.get(path)
-        if known is None:
-            if len(self._known) >= _REMEMBERED_FILES_MAX:
-                # Asking the disk again is cheap; keeping them in order of use would cost every commit.
-                self._known.clear()
-            self._known[path] = known = self._files.size(path) or 0
-        return known
-
-    def take(self, ends: Mapping[str, int]) -> None:
-        """Remember where files end now."""
-        self._known.update(ends)
+    def __missing__(self, path: str) -> int:
+        if len(self) >= _REMEMBERED_FILES_MAX:
+            # Asking the disk again is cheap; keeping them in order of use would cost every commit.
+            self.clear()
+        self[path] = end = self._files.size(path) or 0
+        return end
 
     def follow(self, operations: Iterable[Operation]) -> None:
         """Follow what somebody committed. Of a file that is not known, a write may tell the middle only."""
-        known = self._known
         for operation in operations:
             path, kind = operation.path, operation.kind
             if kind is not Kind.WRITE:
-                known.pop(path, None)
-            elif path in known:
-                known[path] = max(operation.offset + len(operation.data), known[path])
-
-    def clear(self) -> None:
-        self._known.clear()
+                self.pop(path, None)
+            elif path in self:
+                self[path] = max(operation.offset + len(operation.data), self[path])
 
 
 @value
@@ -79,26 +69,30 @@ class Draft:
     @property
     def operations(self) -> list[Operation]:
         """Everything that the group does so far."""
-        operations = self.others.copy()
+        operations, ends, write = self.others.copy(), self.new_ends, Kind.WRITE
         for path, pieces in self._appended.items():
-            data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-            operations.append(Operation(Kind.WRITE, path, self.new_ends[path] - len(data), data))
+            # Mostly it is one piece, and then joining it copies nothing.
+            data = b"".join(pieces)
+            operations.append(Operation(write, path, ends[path] - len(data), data))
         return operations
 
     def check(self, commit: Commit, standing: Standing) -> None:
         """Raise why a commit cannot follow on what is there."""
-        if commit.expected != standing.head:
+        if commit.expected is not standing.head and commit.expected != standing.head:
             raise commit.conflict(standing.head)
         if commit.needs:
             self._require(set(commit.needs).difference(commit.blobs))
 
     def add(self, commit: Commit, standing: Standing) -> Standing:
         """Take a commit into the group, once it was checked; answers where its workflow stands after it."""
-        folder = layout.workflow_folder(commit.workflow_id)
-        self._add_blobs(commit.blobs)
-        listed = self._add_manifest_lines(commit, folder, standing.listed)
-        events_name = self._add_events(commit, standing.events_name)
-        return Standing(commit.head, events_name, standing.lease, listed)
+        if commit.blobs:
+            self._add_blobs(commit.blobs)
+        listed = self._add_manifest_lines(commit, standing.listed)
+        newest = standing.events_name
+        for event in commit.events:
+            newest = max(newest, layout.events_name(event.timestamp))
+            self.append(layout.events_path(commit.workflow_id, newest), event.data)
+        return Standing(commit.head, newest, standing.lease, listed)
 
     def _require(self, needs: set[str]) -> None:
         for sha256 in needs:
@@ -117,40 +111,35 @@ class Draft:
             self._new_blobs.add(sha256)
             self.others.append(Operation(Kind.WRITE, path, 0, data))
 
-    def _add_manifest_lines(self, commit: Commit, folder: str, before: Listed | None) -> Listed | None:
+    def _add_manifest_lines(self, commit: Commit, before: Listed | None) -> Listed | None:
         """Tell the manifest of a commit; answers what its last line tells then."""
-        lines = []
-        path, record = layout.manifest_path(folder), commit.record
+        lines, record, record_at = b"", commit.record, 0
+        folder = layout.workflow_folder(commit.workflow_id)
+        path = layout.manifest_path(folder)
         if commit.keyframe is not None:
-            lines.append(self.add_keyframe(commit.keyframe, folder))
+            lines = self.add_keyframe(commit.keyframe, folder)
         if before is not None and (lines or before.manifest_end != self.end(path)):
             before = None
-        record_at = 0
         if record is not None:
-            record_at = self._add_record(record, folder)
+            # A tombstone from another store whose group is gone there: no file stands for that here too.
+            if record.data:
+                record_at = self.append(layout.deltas_path(folder, record.entry.group), record.data)
             line = manifest.entry_line(record.entry, record_at, before)
-            lines.append(line)
+            lines += line
         if commit.transitions:
-            lines += map(manifest.transition_line, commit.transitions)
+            lines += b"".join(map(manifest.transition_line, commit.transitions))
         if not lines:
             return before
-        end = self.add_manifest(commit.workflow_id, path, b"".join(lines))
+        end = self.add_manifest(commit.workflow_id, path, lines)
         if record is None or commit.transitions:
             return None
         told_before = None if before is None else before.entry
         return Listed(record.entry, record_at + record.entry.length, end, line, told_before)
 
-    def _add_record(self, record: Record, folder: str) -> int:
-        """Append a record to the delta file of its group; answers where it begins."""
-        if not record.data:
-            # A tombstone from another store whose group is gone there: no file stands for that here too.
-            return 0
-        return self.append(layout.deltas_path(folder, record.entry.group), record.data)
-
     def add_manifest(self, workflow_id: str, path: str, lines: bytes) -> int:
         """Add lines to a manifest; answers where it ends then."""
         if self.end(path) == 0:
-            lines = manifest.header_line(workflow_id) + lines
+            self.append(path, manifest.header_line(workflow_id))
         return self.append(path, lines) + len(lines)
 
     def add_keyframe(self, keyframe: Keyframe, folder: str) -> bytes:
@@ -181,20 +170,16 @@ class Draft:
     def add_sum(self, folder: str, sha256: str, name: str) -> None:
         self.append(layout.sums_path(folder), f"{sha256}  {name}\n".encode())
 
-    def _add_events(self, commit: Commit, newest: str) -> str:
-        for event in commit.events:
-            newest = max(newest, layout.events_name(event.timestamp))
-            self.append(layout.events_path(commit.workflow_id, newest), event.data)
-        return newest
-
     def end(self, path: str) -> int:
         """Size of a file after all that the group adds to it so far."""
         end = self.new_ends.get(path)
-        return self._ends.of(path) if end is None else end
+        return self._ends[path] if end is None else end
 
     def append(self, path: str, data: bytes) -> int:
         """Add to the end of a file; answers where that was."""
-        offset = self.end(path)
+        offset = self.new_ends.get(path)
+        if offset is None:
+            offset = self._ends[path]
         self.new_ends[path] = offset + len(data)
         if path in self._appended:
             self._appended[path].append(data)
