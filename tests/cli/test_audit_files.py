@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import io
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 import pytest
 
-from holdfast.cli.audit_files import read_file, read_text, write_file
+from holdfast.cli.audit_files import read_file, read_text, write_file, written_whole
+from holdfast.cli.exits import Failure
 
 
 class Stream:
@@ -46,3 +50,28 @@ def test_a_text_is_utf_8(tmp_path: Path):
     (tmp_path / "text").write_bytes(b"\xff")
     with pytest.raises(click.UsageError, match="not a text file"):
         read_text(str(tmp_path / "text"))
+
+
+@contextmanager
+def files_of_at_most(size_bytes: int) -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_what_does_not_fit_leaves_what_was_there_and_nothing_beside_it(tmp_path: Path):
+    place = tmp_path / "report"
+    write_file(str(place), b"before")
+    with pytest.raises(Failure, match="cannot be written"), files_of_at_most(1_000):
+        write_file(str(place), bytes(5_000))
+    assert [path.name for path in tmp_path.iterdir()] == ["report"] and place.read_bytes() == b"before"
+
+
+def test_whoever_breaks_off_while_writing_leaves_nothing(tmp_path: Path):
+    with pytest.raises(KeyboardInterrupt), written_whole(str(tmp_path / "report")) as file:
+        file.write(b"half")
+        raise KeyboardInterrupt
+    assert not list(tmp_path.iterdir())

@@ -30,6 +30,12 @@ def test_a_session_is_told_in_every_format(run: Run, signed: tuple[Path, str], s
     assert page.startswith("<!DOCTYPE html>") and "why not" in page
 
 
+def test_a_report_for_programs_is_one_object(run: Run, signed: tuple[Path, str], session: str):
+    told = run("--json", "audit", "report", "--session", session, "--store", signed[0]).data
+    assert (told["session"], told["format"]) == (session, "html")
+    assert told["report"].startswith("<!DOCTYPE html>") and "why not" in told["report"]
+
+
 def test_a_report_goes_into_a_private_file(run: Run, signed: tuple[Path, str], session: str):
     args = ("audit", "report", "--session", session, "--store", signed[0])
     told = run(*args, "--out", "report.html", "--json").data

@@ -78,6 +78,7 @@ def test_a_change_that_does_not_fit_leaves_no_fork_behind(run: Run, store: Path)
         ("context=1", Exit.USAGE),
         ("/context", Exit.USAGE),
         ("=1", Exit.USAGE),
+        ("/phase={bad", Exit.USAGE),
     ):
         assert run("fork", "WF-1@1", "WF-9", "--set", edit, "--store", store).exit_code == leave
         assert run("fork", "WF-1@1", "WF-9", "--set", edit, "--dry-run", "--store", store).exit_code == leave

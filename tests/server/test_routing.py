@@ -354,3 +354,13 @@ def test_a_request_is_a_span_that_goes_on_with_that_of_whoever_asked(tmp_path):
 
 def test_nobody_traces_unless_it_is_asked_for(call):
     assert "traceparent" not in call("GET", "/v1/things/a").headers
+
+
+def test_each_request_is_one_line_for_programs_and_whoever_is_turned_away_stands_out(call, caplog):
+    with caplog.at_level(logging.INFO, "holdfast"):
+        call("GET", "/v1/things/a", headers={"x-request-id": "r-1"})
+        call.client.get("/v1/things/a")
+    known, stranger = [record for record in caplog.records if hasattr(record, "route")]
+    told = (known.levelname, known.method, known.route, known.status, known.request_id, known.actor)
+    assert told == ("INFO", "GET", "/things/{run}", 200, "r-1", "ann")
+    assert (stranger.levelname, stranger.status, stranger.actor) == ("WARNING", 401, None)

@@ -75,7 +75,6 @@ def validate(kit: Kit, reader: Reader, name: CheckpointName) -> ValidationResult
     """Check a checkpoint's record, its place in the chain, its state and its blobs; note how that went."""
     with spanned(kit, VERIFY, {CHECKPOINT: str(name)}):
         result = validate_listed(kit, reader, list_one(kit.store, resolve(kit.store, name)))
-    found_invalid(kit, FoundBy.VALIDATION, is_so=not result.valid)
     outcome = Outcome.FAILURE if result.problems else Outcome.SUCCESS
     reader.tell(AuditType.CHECKPOINT_VALIDATED, resolve(kit.store, name), outcome=outcome)
     return result
@@ -87,10 +86,16 @@ def validate_listed(kit: Kit, reader: Reader, listed: Listed) -> ValidationResul
     Raises:
         KeyUnavailableError: a key is configured, and it does not open the state.
     """
+    is_shut = kit.vault is not None and kit.vault.is_shut(listed.found.workflow_id)
+    result = _validate_sealed(kit, listed) if is_shut else _validate_open(kit, reader, listed)
+    found_invalid(kit, FoundBy.VALIDATION, is_so=not result.valid)
+    return result
+
+
+def _validate_open(kit: Kit, reader: Reader, listed: Listed) -> ValidationResult:
+    """Check everything that is stored of a checkpoint, and what its state becomes."""
     found, problems = listed.found, list[str]()
     notes: tuple[str, ...] = ()
-    if kit.vault is not None and kit.vault.is_shut(found.workflow_id):
-        return _validate_sealed(kit, listed)
     try:
         problems.extend(_record(kit, listed))
         restored = reader.verified(found)

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import BinaryIO
 
 import click
+
+from holdfast.cli.exits import Exit, Failure
 
 #: No key, head or proof is longer than that.
 FILE_BYTES_MAX = 4_000_000
@@ -36,12 +41,37 @@ def write_file(path: str, data: bytes) -> None:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         return
+    with written_whole(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def written_whole(path: str) -> Iterator[BinaryIO]:
+    """Write a file for its owner alone; it is there whole and durable, or nothing of it is."""
     fresh = f"{path}.new"
     try:
-        with open(fresh, "wb") as file:
-            file.write(data)
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    except OSError as fault:
+        raise click.UsageError(f"{path} cannot be written ({fault.strerror})") from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(fresh, path)
-    except OSError as fault:
-        raise click.UsageError(f"{path} cannot be written ({fault.strerror})") from None
+    except BaseException as fault:
+        with suppress(OSError):
+            os.unlink(fresh)
+        if isinstance(fault, OSError):
+            raise _not_written(path, fault) from None
+        raise
+
+
+def _not_written(path: str, fault: OSError) -> Failure:
+    return Failure(
+        "file_not_written",
+        Exit.UNEXPECTED,
+        f"the file cannot be written ({fault.strerror})",
+        place=path,
+        hint="Nothing of it was left behind. Make room, or name another place.",
+    )

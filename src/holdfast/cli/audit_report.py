@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from holdfast.cli.audit_files import written_whole
 from holdfast.cli.audit_opening import anchor_if_possible, find_session, looking
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.opening import entry_of, tell
@@ -91,22 +93,28 @@ def _report(call: Call, kit: Kit, log: AuditLog, session_id: str, layout: str, o
     reports = _reports(kit, log)
     verified: LogReport | None = log.verify(payloads=True) if layout in ("html", "bundle") else None
     if out is None:
-        sys.stdout.flush()
-        for piece in reports.write(layout, session_id, verified):
-            sys.stdout.buffer.write(piece)
+        _print(call, session_id, layout, reports.write(layout, session_id, verified))
         return
-    fresh = f"{out}.new"
-    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+    with written_whole(out) as file:
         if layout == "bundle":
             reports.bundle(file, session_id, verified)
         else:
             file.writelines(reports.write(layout, session_id, verified))
-    os.replace(fresh, out)
     written = os.path.getsize(out)
     if call.output.as_json:
         call.output.data({"session": session_id, "format": layout, "file": out, "bytes": written})
     else:
         call.output.note(f"Wrote {safe(out)}, {written:,} bytes.")
+
+
+def _print(call: Call, session_id: str, layout: str, pieces: Iterable[bytes]) -> None:
+    if call.output.as_json:
+        text = b"".join(pieces).decode("utf-8", "replace")
+        call.output.data({"session": session_id, "format": layout, "report": text})
+        return
+    sys.stdout.flush()
+    for piece in pieces:
+        sys.stdout.buffer.write(piece)
 
 
 def _pack(call: Call, kit: Kit, log: AuditLog, packs: tuple[str, ...], size: int | None, out: str) -> None:

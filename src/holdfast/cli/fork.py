@@ -14,6 +14,7 @@ from holdfast.cli.output import safe
 from holdfast.cli.pointer import no_such_place, parse_pointer
 from holdfast.cli.points import app_for, app_option, find_point
 from holdfast.cli.run_inputs import read_value
+from holdfast.domain.errors import InvalidStateError
 from holdfast.domain.json_patch import EditError, Step
 from holdfast.domain.tree import TAG, has_tags
 
@@ -98,3 +99,5 @@ def _edited(kit: Kit, found: Point, new: str, edits: list[tuple[str, Any]]) -> W
         return edited_state(kit, found, new, [Step("put", place, value) for place, value in edits])
     except EditError as wrong:
         raise no_such_place(wrong.why, edits[wrong.index][0]) from None
+    except InvalidStateError as wrong:
+        raise click.UsageError(wrong.message) from None

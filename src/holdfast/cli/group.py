@@ -181,8 +181,8 @@ holdfast = Commands(
 
     \b
     Start with:
-      holdfast demo
-      holdfast --store .holdfast list
+      holdfast demo --store kelp
+      holdfast list --store kelp
     """,
     params=[
         click.Option(

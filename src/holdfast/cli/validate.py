@@ -301,7 +301,7 @@ def _print(output: Output, url: str, verdict: Verdict) -> None:
         output.data(as_fields(url, verdict))
         return
     for place, note in verdict.notes:
-        output.note(f"note: {safe(place)}: {safe(note)}")
+        output.line(f"{output.paint('note', 'warn')}  {safe(place)}: {safe(note)}")
     for place, problem in verdict.problems:
         output.line(f"{output.paint('damaged', 'bad')}  {safe(place)}: {safe(problem)}")
     for done in verdict.set_aside:
@@ -310,7 +310,10 @@ def _print(output: Output, url: str, verdict: Verdict) -> None:
     if verdict.events:
         checked += f" and {counted(verdict.events, 'event')}"
     if verdict.valid:
-        output.line(f"{output.paint('valid', 'good')}  {checked}: every byte is what was committed")
+        found = "every byte is what was committed"
+        if verdict.notes:
+            found = f"every state comes back as it was committed; {counted(len(verdict.notes), 'note')} above"
+        output.line(f"{output.paint('valid', 'good')}  {checked}: {found}")
     else:
         output.line(f"{counted(len(verdict.problems), 'problem')} in {checked}")
         _advise(output, verdict)

@@ -75,6 +75,8 @@ class Problem(msgspec.Struct, omit_defaults=False):
     status: int
     detail: str
     code: str
+    #: Names this occurrence: the same id stands in the logs and in the trail.
+    instance: str
     request_id: str
     hint: str = ""
     place: str = ""
@@ -124,6 +126,7 @@ def problem_of(refusal: Refusal, request_id: str) -> Problem:
         status=refusal.status,
         detail=_written(refusal.detail),
         code=refusal.code,
+        instance=f"urn:holdfast:request:{request_id}",
         request_id=request_id,
         hint=_written(refusal.hint),
         place=_written(refusal.place),

@@ -20,10 +20,11 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
-from holdfast.application.observing import spanned
+from holdfast.application.observing import found_invalid, spanned
 from holdfast.application.trailing import acting_as
 from holdfast.domain.audit_type import AuditType, Outcome
-from holdfast.domain.errors import CheckpointError
+from holdfast.domain.errors import CheckpointCorruptError, CheckpointError, CheckpointQuarantinedError
+from holdfast.domain.telemetry import FoundBy
 from holdfast.server.desk import Desk
 from holdfast.server.idempotency import Ledger
 from holdfast.server.operation import JSON, Answer, Asked, Identity, Operation
@@ -114,9 +115,9 @@ class Clerk:
         except Exception:
             _LOG.exception("%s failed (%s)", operation.name, request_id)
             response = response_of(_unexpected(), request_id)
-        self._desk.metrics.observe_request(
-            operation.path, request.method, response.status_code, time.perf_counter() - began
-        )
+        seconds = time.perf_counter() - began
+        self._desk.metrics.observe_request(operation.path, request.method, response.status_code, seconds)
+        _log_request(operation, request, response.status_code, seconds)
         return response
 
     async def _worked(self, operation: Operation, request: Request, request_id: str) -> Response:
@@ -147,6 +148,7 @@ class Clerk:
             if refusal.status == 401:
                 self.turn_away(request, operation.name, is_told="authorization" in request.headers)
             raise
+        request.state.actor = identity.name
         self._check_rate(self._rates, identity.name)
         missing = _missing(operation, identity)
         if missing:
@@ -235,12 +237,33 @@ class Clerk:
         try:
             return operation.handle(self._desk, asked)
         except CheckpointError as error:
+            self._count_damage(operation, error)
             raise refusal_of(error) from error
         except Refusal:
             raise
         except Exception as error:
             _LOG.exception("%s failed (%s)", operation.name, asked.request_id)
             raise _unexpected() from error
+
+    def _count_damage(self, operation: Operation, error: CheckpointError) -> None:
+        """Count wrong bytes that a look met; whoever acts counts them itself, and quarantine did before."""
+        is_wrong = isinstance(error, CheckpointCorruptError)
+        if is_wrong and not isinstance(error, CheckpointQuarantinedError) and operation.method == "GET":
+            found_invalid(self._desk.kit, FoundBy.RESTORE)
+
+
+def _log_request(operation: Operation, request: Request, status: int, seconds: float) -> None:
+    """Write who asked for what, and what came of it; whoever is turned away stands out."""
+    facts = {
+        "method": request.method,
+        "route": operation.path,
+        "status": status,
+        "ms": round(seconds * 1000, 1),
+        "request_id": request.scope["state"]["request_id"],
+        "actor": getattr(request.state, "actor", None),
+    }
+    level = logging.WARNING if status in (401, 403) else logging.INFO
+    _LOG.log(level, "%s %s: %d", request.method, operation.path, status, extra=facts)
 
 
 def _missing(operation: Operation, identity: Identity) -> str:

@@ -181,6 +181,17 @@ def test_a_folder_that_holds_something_is_left_alone(desk: Desk, tmp_path: Path)
         write_folder(tmp_path / "mine", [])
 
 
+def test_an_export_that_breaks_off_leaves_its_folder_as_empty_as_it_was(tmp_path: Path) -> None:
+    def pieces():
+        yield "checkpoint", [b"a head"]
+        yield "tile/0/000", [b"a tile"]
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(CheckpointWriteError, match="No space left"):
+        write_folder(tmp_path, pieces())
+    assert not list(tmp_path.iterdir())
+
+
 def test_only_its_owner_reads_an_export(desk: Desk, tmp_path: Path) -> None:
     write_export(desk.kit, tmp_path / "export")
     files = [path for path in (tmp_path / "export").rglob("*") if path.is_file()]

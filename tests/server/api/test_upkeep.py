@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import holdfast
 from holdfast.application.resolve import resolve
+from holdfast.domain.telemetry import FoundBy
 from holdfast.server.etags import checkpoint_etag
+from tests.application.watched import Heard
 from tests.damage import Spoiler
 from tests.server.acts import REQUEST_ID, over, told, why_told
 from tests.server.served import application, caller_for
@@ -42,6 +46,21 @@ def test_a_damaged_checkpoint_is_not(tmp_path, kind):
         assert done["status"] == "done" and not result["valid"]
         assert result["problem_count"] >= 3 and result["checkpoints"] == 5
         assert "WF@3" in {one["place"] for one in result["problems"]}
+
+
+def test_damage_is_counted_wherever_it_is_found(tmp_path):
+    spoiler = Spoiler("file", tmp_path)
+    spoiler.fill()
+    spoiler.spoil_record(3)
+    with application(spoiler.url) as (client, desk):
+        call = caller_for(client, desk, "operator", name="ann")
+        watched = Heard()
+        desk.kit = replace(desk.kit, observer=watched)
+        done = over(desk, act(call, "POST", "/v1/validate"))
+        assert watched.failures == [FoundBy.VALIDATION] * done["result"]["problem_count"]
+        watched.failures.clear()
+        assert call("GET", "/v1/checkpoints/WF@3/state").status_code == 409
+        assert watched.failures == [FoundBy.RESTORE]
 
 
 def test_everything_is_validated_as_an_operation(served):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
@@ -137,11 +138,21 @@ def write_folder(folder: Path, pieces: Iterable[Piece]) -> tuple[int, int]:
             raise ConfigError(
                 "the folder of an export must be empty", place=str(folder), hint="Name another one."
             )
-        return _write(folder, pieces)
+        return _written(folder, pieces)
     except OSError as fault:
         raise CheckpointWriteError(
             f"the export cannot be written ({fault.strerror})", place=str(folder)
         ) from fault
+
+
+def _written(folder: Path, pieces: Iterable[Piece]) -> tuple[int, int]:
+    """Write all of it, or leave the folder as empty as it was: half an export would keep the next one out."""
+    try:
+        return _write(folder, pieces)
+    except BaseException:
+        for path in folder.iterdir():
+            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+        raise
 
 
 def _write(folder: Path, pieces: Iterable[Piece]) -> tuple[int, int]:

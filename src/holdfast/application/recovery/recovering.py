@@ -388,8 +388,10 @@ def _warn(account: _Account, way: Way, replayed: Replayed) -> None:
             f"skipped events: {skipped}. Register a reducer that takes them, and recover again."
         )
     if way.revealed.left:
-        missing = _some(way.revealed.left)
-        account.warnings.append(f"secrets were never stored and are missing at {missing}; give a resolver.")
+        # Where they are missing is told to those who may read the state: places are names that it holds.
+        many = len(way.revealed.left)
+        missing = "1 secret was" if many == 1 else f"{many} secrets were"
+        account.warnings.append(f"{missing} never stored; `holdfast show` tells where. Give a resolver.")
 
 
 def _some(names: Iterable[object]) -> str:
