@@ -57,6 +57,8 @@ class Opened(NamedTuple):
 
 def sha256_of(*parts: bytes) -> str:
     """Hash bytes to hex digits, small ones without letting go of the interpreter lock."""
+    if len(parts) == 1 and len(parts[0]) <= _PIECE_BYTES:
+        return hashlib.sha256(parts[0]).hexdigest()
     digest = hashlib.sha256()
     for part in parts:
         if _PIECE_BYTES < len(part) < _WORTH_LETTING_GO_BYTES:

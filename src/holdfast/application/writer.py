@@ -197,7 +197,11 @@ class Writer:
     def _create(self, slot: Slot, command: CreateCheckpoint, on_done: OnDone | None) -> Ticket:
         kit, fields = self._kit, command.fields
         self._check_names(_NAMES_OF_CHECKPOINTS, _names_of_checkpoint(command))
-        stage_state, agent_state = self._pack(command.stage_state), self._pack(command.agent_state)
+        stage_state = agent_state = None
+        if command.stage_state is not None:
+            stage_state = self._pack(command.stage_state)
+        if command.agent_state is not None:
+            agent_state = self._pack(command.agent_state)
         as_of = command.migrated.event_seq if command.migrated else None
         schema = command.schema_version or kit.app.schema_version
         subject = Subject(command, stage_state, agent_state, schema, "", None, as_of)
@@ -241,9 +245,7 @@ class Writer:
         ticket.intent = intent
         return self._submit(slot, ticket, made.base, is_urgent=is_urgent)
 
-    def _pack(self, state: Mapping[str, Any] | Plain | None) -> bytes | None:
-        if state is None:
-            return None
+    def _pack(self, state: Mapping[str, Any] | Plain) -> bytes:
         data = self._kit.packer.pack(state if isinstance(state, Plain) else dict(state))
         return data if self._kit.redactor is None else self._kit.redactor.packed(data, self._kit.packer)
 
