@@ -167,7 +167,7 @@ def test_a_waiter_that_is_interrupted_leaves_its_commit_to_the_background() -> N
     thread = waiting(queue, queue.submit(ticket("A")), results)
     backend.entered.acquire()
     left = queue.submit(ticket("B"))
-    waiter = queue._enlist(left)
+    waiter, _ = queue._enlist(left)
     assert waiter is not None
     queue._abandon(left, waiter)
     backend.permits.release(10)

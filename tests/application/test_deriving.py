@@ -26,14 +26,14 @@ def drafted(fields, base=None, **more):
 
 def test_without_a_base_everything_is_recorded():
     draft = drafted({"a": 1})
-    assert draft.commit.keyframe is not None and draft.id.sequence == 1
+    assert draft.keyframe is not None and draft.id.sequence == 1
 
 
 def test_on_a_base_the_change_is_recorded():
     first = drafted({"a": 1, "text": "x" * 5000})
     second = drafted({"a": 2, "text": "x" * 5000}, first.base)
-    assert second.commit.keyframe is None and second.id.sequence == 2
-    assert len(second.commit.record.data) < 2000
+    assert second.keyframe is None and second.id.sequence == 2
+    assert len(second.record.data) < 2000
 
 
 def test_the_same_again_is_nothing_unless_forced():

@@ -6,13 +6,17 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from holdfast.application.base import Base
 from holdfast.application.commands import CreateCheckpoint
 from holdfast.application.commit_queue import Lineage
 from holdfast.application.draft import Draft, Drafting, Subject
 from holdfast.application.kit import Kit
 from holdfast.application.snapshot import changes, take
-from holdfast.domain.checkpoint import CheckpointType
+from holdfast.domain import plainjson
+from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES, CheckpointType
 from holdfast.domain.ids import GENESIS
 from holdfast.domain.record import Head
 from tests.application.services import make_kit
@@ -37,18 +41,17 @@ def following(kit: Kit, base: Base, fields: dict[str, Any], **more: Any) -> Draf
 
 
 def line(draft: Draft) -> dict[str, Any]:
-    assert draft.commit.record is not None
-    fields: dict[str, Any] = json.loads(draft.commit.record.data)
+    fields: dict[str, Any] = json.loads(draft.record.data)
     return fields
 
 
 def test_the_first_checkpoint_is_whole() -> None:
     draft = first(make_kit(), {"a": 1})
     fields = line(draft)
-    assert draft.commit.keyframe is not None
-    assert fields["full"] == f"sha256:{draft.commit.keyframe.entry.sha256}"
+    assert draft.keyframe is not None
+    assert fields["full"] == f"sha256:{draft.keyframe.entry.sha256}"
     assert (fields["seq"], fields["parent"]) == (1, GENESIS)
-    assert "checksum" not in json.loads(draft.commit.keyframe.data)["header"]["checkpoint_id"]
+    assert "checksum" not in json.loads(draft.keyframe.data)["header"]["checkpoint_id"]
     assert (draft.base.group, draft.base.weight) == (1, 0)
 
 
@@ -90,6 +93,45 @@ def test_the_fields_stand_in_the_order_of_the_format() -> None:
     assert (fields["events"], fields["event_seq"], fields["max_retries"]) == (2, 3, 5)
 
 
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
+GIVEN = st.fixed_dictionaries(
+    {},
+    optional={
+        "stage_id": TEXTS,
+        "agent_id": TEXTS,
+        "agent_version": TEXTS,
+        "session_id": TEXTS,
+        "forked_from": st.fixed_dictionaries({"wf": TEXTS, "seq": st.integers(1, 9)}),
+        "parent_uuid": TEXTS,
+        "phase": st.integers(),
+        "resume_handler": TEXTS,
+        "max_retries": st.integers(0, 9),
+        "dependent_uuids": st.tuples(TEXTS),
+    },
+)
+#: Fields of a record by how a command has them, in the order of the format.
+ORDER = {
+    **{"stage_id": "stage", "agent_id": "agent", "agent_version": "agent_version", "session_id": "session"},
+    **{"forked_from": "forked_from", "parent_uuid": "parent_id", "phase": "phase"},
+    **{"resume_handler": "handler", "max_retries": "max_retries", "dependent_uuids": "deps"},
+}
+
+
+@given(GIVEN)
+def test_a_record_is_written_as_an_encoder_of_objects_would(said: dict[str, Any]) -> None:
+    kit = make_kit()
+    data = following(kit, first(kit, {"a": 1}).base, {"a": 2}, **said).record.data
+    fields = plainjson.loads(data)
+    assert plainjson.dumps(fields) + b"\n" == data
+    usual = said.get("max_retries") == DEFAULT_MAX_RETRIES
+    expected = {
+        ORDER[name]: said[name] for name in ORDER if name in said and (name != "max_retries" or not usual)
+    }
+    told = {name: value for name, value in fields.items() if name in ORDER.values()}
+    assert list(told) == list(expected)
+    assert {**told, "deps": tuple(told.get("deps", ()))} == {"deps": (), **expected}
+
+
 def test_what_is_usual_is_left_out() -> None:
     kit = make_kit()
     fields = line(following(kit, first(kit, {"a": 1}).base, {"a": 2}))
@@ -99,7 +141,7 @@ def test_what_is_usual_is_left_out() -> None:
 def test_record_entry_event_and_next_base_agree() -> None:
     kit = make_kit()
     draft = following(kit, first(kit, {"a": 1}).base, {"a": 2})
-    fields, commit = line(draft), draft.commit
+    fields, commit = line(draft), draft.commit()
     assert commit.record is not None
     entry = commit.record.entry
     assert fields["checksum"] == entry.checksum == draft.id.checksum == draft.base.head.checksum
@@ -116,8 +158,8 @@ def test_large_values_leave_the_operations_and_are_named_in_the_record() -> None
     kit = make_kit(blob_threshold_bytes=100)
     draft = following(kit, first(kit, {"a": 1}).base, {"a": 1, "long": "x" * 200, "short": "y" * 50})
     fields = line(draft)
-    assert fields["blobs"] == list(draft.commit.blobs)
-    assert draft.commit.record is not None and draft.commit.record.entry.blobs == tuple(draft.commit.blobs)
+    assert fields["blobs"] == list(draft.blobs)
+    assert draft.record.entry.blobs == tuple(draft.blobs)
     assert [op["value"] if isinstance(op["value"], str) else op["value"]["$hf"] for op in fields["ops"]] == [
         "blob",
         "y" * 50,
@@ -129,13 +171,12 @@ def test_a_keyframe_becomes_due_and_the_next_records_belong_to_it() -> None:
     draft = first(kit, {"n": 0})
     for number in range(1, 100):
         draft = following(kit, draft.base, {"n": number})
-        assert draft.commit.record is not None
         if draft.due is not None:
             break
-        assert (draft.commit.record.entry.group, draft.base.group) == (1, 1)
+        assert (draft.record.entry.group, draft.base.group) == (1, 1)
     assert draft.due is not None and draft.due.sequence == draft.id.sequence
     assert draft.due.checksum == draft.id.checksum
-    assert draft.commit.record is not None and draft.commit.record.entry.group == 1
+    assert draft.record.entry.group == 1
     assert (draft.base.group, draft.base.weight) == (draft.id.sequence, 0)
     after = following(kit, draft.base, {"n": 1000})
-    assert after.commit.record is not None and after.commit.record.entry.group == draft.id.sequence
+    assert after.record.entry.group == draft.id.sequence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from typing import Any
 
 import pytest
 
@@ -20,10 +21,14 @@ from holdfast.application.records import (
     read_fields,
     sha256_of,
 )
-from holdfast.domain import delta
+from holdfast.domain import delta, plainjson
 from holdfast.domain.errors import CheckpointCorruptError, ChecksumMismatchError
 
 PLAIN = Formats("json", "none")
+
+
+def fields_of(given: dict[str, Any]) -> bytes:
+    return plainjson.dumps(given)[:-1]
 
 
 def no_blob(sha256: str) -> bytes:
@@ -31,7 +36,7 @@ def no_blob(sha256: str) -> bytes:
 
 
 def test_the_checksum_is_that_of_the_format() -> None:
-    data, checksum = build({"seq": 1, "wf": "W"}, full_body("ab" * 32), "GENESIS")
+    data, checksum = build(fields_of({"seq": 1, "wf": "W"}), full_body("ab" * 32), "GENESIS")
     assert data.endswith(b'"}\n')
     line = json.loads(data)
     assert list(line) == ["seq", "wf", "full", "checksum"]
@@ -42,7 +47,7 @@ def test_the_checksum_is_that_of_the_format() -> None:
 
 def test_a_small_change_stands_in_the_line_as_readable_json() -> None:
     ops = [delta.set_value(["a"], "\u00e9")]
-    data, checksum = build({"seq": 2}, change_body(ops, PLAIN), "sha256:x")
+    data, checksum = build(fields_of({"seq": 2}), change_body(ops, PLAIN), "sha256:x")
     assert '"ops":[{"op":"set","path":["a"],"value":"\u00e9"}]' in data.decode()
     opened = open_record(data, "sha256:x", "W", 2)
     assert opened == Opened(data, b"", checksum)
@@ -53,7 +58,7 @@ def test_a_small_change_stands_in_the_line_as_readable_json() -> None:
 def test_other_encodings_follow_the_line_and_are_hashed_with_it() -> None:
     formats = Formats("msgpack", "zstd", threshold_bytes=100)
     ops = [delta.set_value(["a"], b"raw" * 100)]
-    data, checksum = build({"seq": 2}, change_body(ops, formats), "p")
+    data, checksum = build(fields_of({"seq": 2}), change_body(ops, formats), "p")
     line, _, payload = data.partition(b"\n")
     about = json.loads(line)["payload"]
     assert about == {
@@ -73,14 +78,14 @@ def test_a_huge_change_goes_to_a_blob() -> None:
     body = change_body(ops, PLAIN)
     [(sha256, blob)] = body.blobs.items()
     assert hashlib.sha256(blob).hexdigest() == sha256
-    data, _ = build({"seq": 2}, body, "p")
+    data, _ = build(fields_of({"seq": 2}), body, "p")
     assert len(data) < 1000
     [fields] = read_fields([open_record(data, "p", "W", 2)])
     assert operations(fields, b"", PLAIN, body.blobs.__getitem__) == ops
 
 
 def test_another_parent_is_another_record() -> None:
-    data, _ = build({"seq": 2}, change_body([], PLAIN), "p")
+    data, _ = build(fields_of({"seq": 2}), change_body([], PLAIN), "p")
     with pytest.raises(ChecksumMismatchError) as caught:
         open_record(data, "q", "W", 2)
     assert caught.value.place == "W@2"
@@ -88,7 +93,7 @@ def test_another_parent_is_another_record() -> None:
 
 def test_every_changed_or_missing_byte_is_noticed() -> None:
     formats = Formats("msgpack", "none")
-    data, _ = build({"seq": 2}, change_body([delta.set_value(["a"], 1)], formats), "p")
+    data, _ = build(fields_of({"seq": 2}), change_body([delta.set_value(["a"], 1)], formats), "p")
     for at in range(len(data)):
         for other in (bytes([data[at] ^ 1]), bytes([data[at] ^ 0x80]), b"", b"\n"):
             damaged = data[:at] + other + data[at + 1 :]
@@ -116,7 +121,7 @@ def test_changes_are_cut_out_of_lines_only_where_that_is_safe() -> None:
         ({"seq": 4, "agent_state": {}}, change_body(one, Formats("cbor", "none"))),
         ({"seq": 5}, change_body([], PLAIN)),
     ):
-        data, checksum = build(fields, body, parent)
+        data, checksum = build(fields_of(fields), body, parent)
         chain.append(open_record(data, parent, "W", 1))
         parent = checksum
     assert all_operations(chain, PLAIN, no_blob) == one + two + one

@@ -150,7 +150,7 @@ def test_a_record_whose_parent_nothing_tells_is_refused() -> None:
 
 def test_a_record_of_before_names_its_parent() -> None:
     store = filled(2)
-    data, checksum = build({"seq": 7, "parent": "sha256:1"}, Body(b""), "sha256:1")
+    data, checksum = build(b'{"seq":7,"parent":"sha256:1"', Body(b""), "sha256:1")
     assert open_alone(store, data, "V", 7) == (Opened(data, b"", checksum), "sha256:1")
     with pytest.raises(ChecksumMismatchError):
         open_alone(store, data.replace(b"sha256:1", b"sha256:2"), "V", 7)
@@ -179,7 +179,7 @@ def test_from_the_oldest_keyframe_damage_in_between_is_gone_around() -> None:
 
 
 def test_changes_that_leave_no_object_are_no_state() -> None:
-    data, checksum = build({"seq": 2}, change_body([delta.set_value((), 1)], Formats()), GENESIS)
+    data, checksum = build(b'{"seq":2', change_body([delta.set_value((), 1)], Formats()), GENESIS)
     record = open_record(data, GENESIS, "W", 2)
     assert record.checksum == checksum
     restorer = Restorer(MemoryStore(), Formats())

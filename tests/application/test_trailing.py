@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.adapters.memory import MemoryStore
-from holdfast.application import trailing
+from holdfast.application import trailing, writer
 from holdfast.application.service import CheckpointService
 from holdfast.application.trailing import correlate
 from holdfast.bootstrap import build_kit
@@ -412,3 +412,22 @@ def test_what_a_timer_has_taken_is_not_lost_by_closing(
     go.set()
     closing.join()
     assert AuditType.STATE_RESTORED in told(store)
+
+
+def test_what_is_remembered_of_names_is_bounded_and_lets_no_secret_through(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trailing, "_HARMLESS_MAX", 3)
+    monkeypatch.setattr(writer, "_CHECKED_MAX", 3)
+    secret = "sk-proj-" + "Ab1" * 14
+    with serve(store) as service:
+        for number in range(10):
+            for _ in range(2):
+                service.create_checkpoint(f"a workflow of many words {number}", {"n": number}, force=True)
+        engine = service._engine
+        assert len(engine.writer._checked) <= 3 and len(engine.trail._harmless) <= 3
+        for _ in range(2):
+            with pytest.raises(InvalidIdError, match="looks like a secret"):
+                service.create_checkpoint("w", {}, agent_id=secret)
+            service._engine.trail.record(*engine.trail.told("SEEN", agent=secret, facts={"by": secret}))
+    assert len(told(store)) > 20 and not any(secret.encode() in line for line in store.trail("s-1"))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.domain import plainjson
 from holdfast.domain.errors import CheckpointCorruptError, ChecksumMismatchError, UnstorableValueError
-from holdfast.domain.event import Event, chain_hash, decode_event, encode_event
+from holdfast.domain.event import Event, chain_hash, decode_event, encode_event, encode_pointer
 from holdfast.domain.ids import GENESIS
 
 NOW = datetime(2026, 1, 11, 14, 10, tzinfo=UTC)
@@ -87,6 +87,19 @@ def test_an_event_survives_the_round_trip(event, previous_hash):
     assert decode_event(record.data, previous_hash) == expected
     assert decode_event(record.data.removesuffix(b"\n"), previous_hash) == expected
     assert decode_event(record.data, None) == expected
+
+
+@given(TEXT, st.none() | TEXT, st.integers(1, 2**53), st.integers(1, 2**53), TEXT)
+def test_what_only_points_to_a_checkpoint_is_written_as_any_event(workflow_id, agent, seq, cp_seq, previous):
+    event = Event(seq, NOW, "CHECKPOINT_CREATED", workflow_id, agent, cp_seq=cp_seq)
+    written = encode_event(event, previous)
+    named = "CHECKPOINT_CREATED", workflow_id, agent
+    assert encode_pointer(*named, seq, written.timestamp, cp_seq, previous) == written
+
+
+def test_what_only_points_to_a_checkpoint_has_no_lone_surrogates_either():
+    with pytest.raises(UnstorableValueError):
+        encode_pointer("CHECKPOINT_CREATED", "\ud800", None, 1, "2026-01-11T14:10:00.000000Z", 1, GENESIS)
 
 
 @given(EVENTS, st.data())

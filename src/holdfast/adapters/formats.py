@@ -76,11 +76,13 @@ class Formats:
         packed_bytes = 0
         if self.encoding == "json":
             packed = pack_plain(plain)
-            if pressed := self.compressed([packed]):
-                return Encoded("msgpack", *pressed, packed)
             packed_bytes = len(packed)
+            if packed_bytes >= self._threshold_bytes and (pressed := self.compressed([packed])):
+                return Encoded("msgpack", *pressed, packed)
             del packed
         raw = self._codecs[self.encoding].encode(plain)
+        if len(raw) < self._threshold_bytes:
+            return Encoded(self.encoding, "none", raw, raw)
         # Numbers are longer in JSON, and may pay there. Texts are as long, and do not pay a second time.
         is_hopeless = self._threshold_bytes <= packed_bytes and len(raw) < packed_bytes * _LONGER_RATIO
         compression, data = (None if is_hopeless else self.compressed([raw])) or ("none", raw)

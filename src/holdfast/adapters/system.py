@@ -10,6 +10,8 @@ from weakref import WeakSet
 
 _IDS_PER_READ = 256
 _ID_BYTES = 16
+#: A random digit, and the one that stands in its place: two of its bits say which variant it is.
+_VARIANTS = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
 
 
 class SystemClock:
@@ -40,7 +42,7 @@ class RandomIds:
             fresh = [random[at : at + width] for at in range(0, len(random), width)]
             digits = fresh.pop()
             self._digits.extend(fresh)
-        variant = "89ab"[int(digits[16], 16) & 3]
+        variant = _VARIANTS[digits[16]]
         return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
     def forget(self) -> None:

@@ -78,7 +78,7 @@ class Migrated:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CreateCheckpoint:
     """Record the state of a workflow."""
 

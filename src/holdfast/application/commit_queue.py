@@ -71,11 +71,11 @@ class Ticket:
         #: Whether it waits in memory for a store that can be written again.
         self.is_held = False
         #: One held lock per thread that waits; releasing it means: look again.
-        self.waiters: list[threading.Lock] = []
+        self.waiters: Sequence[threading.Lock] = ()
 
     def wake(self) -> None:
         """Make all who wait look again; they enlist anew if it was too early."""
-        waiters, self.waiters = self.waiters, []
+        waiters, self.waiters = self.waiters, ()
         for waiter in waiters:
             waiter.release()
 
@@ -83,8 +83,9 @@ class Ticket:
 class Shelter(Protocol):
     """Takes commits in that cannot be made durable; called in the leader's thread."""
 
-    def concerns(self, tickets: Sequence[Ticket]) -> bool:
-        """Tell whether these go through the shelter, because something waits there already."""
+    @property
+    def is_open(self) -> bool:
+        """Whether commits go through the shelter, because something waits there already."""
 
     def commit(self, tickets: Sequence[Ticket]) -> list[Exception | None]:
         """Make durable or take in; answer one outcome each."""
@@ -140,9 +141,9 @@ class CommitQueue:
     def settle(self, ticket: Ticket) -> None:
         """Return when the outcome of a commit is known, leading if nobody does."""
         while not ticket.done:
-            waiter = self._enlist(ticket)
+            waiter, group = self._enlist(ticket)
             if waiter is None:
-                self._lead()
+                self._lead(group)
                 continue
             try:
                 waiter.acquire()
@@ -169,31 +170,33 @@ class CommitQueue:
             if background is not threading.current_thread():
                 background.join()
 
-    def _enlist(self, ticket: Ticket) -> threading.Lock | None:
-        """Take the lead (None), or get something to wait on."""
+    def _enlist(self, ticket: Ticket) -> tuple[threading.Lock | None, list[Ticket]]:
+        """Get something to wait on, or take the lead (None) of everything that is queued."""
         with self._mutex:
             if not self._leading and not ticket.done:
-                self._leading = True
-                return None
+                return None, self._led()
             waiter = threading.Lock()
             if not ticket.done:
                 waiter.acquire()
-                ticket.waiters.append(waiter)
-            return waiter
+                ticket.waiters = [*ticket.waiters, waiter]
+            return waiter, []
+
+    def _led(self) -> list[Ticket]:
+        """Take the lead of everything that is queued; the mutex is held, and nobody leads."""
+        self._leading = True
+        group, self._queue = self._queue, []
+        return group
 
     def _abandon(self, ticket: Ticket, waiter: threading.Lock) -> None:
         """Let the background care for a commit whose caller was interrupted while waiting."""
         with self._mutex:
-            if waiter in ticket.waiters:
-                ticket.waiters.remove(waiter)
+            ticket.waiters = [other for other in ticket.waiters if other is not waiter]
             ticket.on_done = ticket.on_done or _nobody_listens
             if not self._leading and self._queue:
                 self._call_background()
 
-    def _lead(self) -> None:
-        """Commit everything queued as one group. The caller has set `_leading`."""
-        with self._mutex:
-            group, self._queue = self._queue, []
+    def _lead(self, group: list[Ticket]) -> None:
+        """Commit what was taken the lead of as one group."""
         try:
             self._decide(group)
         except BaseException:
@@ -204,15 +207,20 @@ class CommitQueue:
 
     def _decide(self, group: list[Ticket]) -> None:
         """Find out the outcome of each; those on top of a failed one are not even tried."""
-        sound = [ticket for ticket in group if ticket.lineage.failure is None]
+        sound, is_moved = [], False
         for ticket in group:
-            if ticket.lineage.failure is not None:
-                ticket.error = on_top_of(ticket.lineage.failure, ticket.commit.workflow_id)
+            lineage = ticket.lineage
+            if lineage.failure is None:
+                sound.append(ticket)
+                is_moved = is_moved or lineage.is_moved
+            else:
+                ticket.error = on_top_of(lineage.failure, ticket.commit.workflow_id)
         if not sound:
             return
         shelter = self.shelter
         try:
-            if shelter is not None and shelter.concerns(sound):
+            # What was made on top of what ended up elsewhere has to be made again, and that is done there.
+            if shelter is not None and (is_moved or shelter.is_open):
                 outcomes = shelter.commit(sound)
             else:
                 outcomes = self._commit_group([ticket.commit for ticket in sound])
@@ -244,12 +252,14 @@ class CommitQueue:
             for ticket in group:
                 ticket.done = True
             self._leading = False
-            self._hand_over()
+            if self._queue:
+                self._hand_over()
         for ticket in group:
             if ticket.error is None and not ticket.is_held:
                 # The caller's own objects are behind it.
                 ticket.intent = ticket.following = None
-            ticket.wake()
+            if ticket.waiters:
+                ticket.wake()
             if ticket.on_done is not None and not self._is_delayed(ticket):
                 ticket.on_done(ticket)
 
@@ -276,8 +286,8 @@ class CommitQueue:
             with self._mutex:
                 if self._leading or not self._queue:
                     continue
-                self._leading = True
-            self._lead()
+                group = self._led()
+            self._lead(group)
 
 
 _UNKNOWN = "Whether it is durable is unknown; the next call reads the store again."

@@ -135,6 +135,13 @@ class Engine(LateRooms):
         self, workflow_id: str, state: State, options: CheckpointOptions
     ) -> CreateCheckpoint:
         """Check what a caller gave and put it into a command."""
+        if not options:
+            check_workflow_id(workflow_id)
+            whole = as_state(workflow_id, state)
+            fields, session_id = whole.to_fields(), whole.session_id or None
+            return CreateCheckpoint(
+                workflow_id, fields, usual_type(None), whole.phase, None, None, None, None, session_id
+            )
         given: dict[str, Any] = dict(self.name_by_uuid(options))
         check_workflow_id(workflow_id)
         for kind in ("stage", "agent", "session"):

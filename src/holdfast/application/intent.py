@@ -68,7 +68,7 @@ def _checkpoint(kit: Kit, intent: StateIntent, base: Base, teller: Teller | None
     draft = derive(kit, replace(intent.subject, command=command), base, intent.snapshot, intent.size_bytes)
     assert draft is not None
     audit = teller.checkpoint(command, draft.id) if teller is not None else ()
-    return Made(replace(draft.commit, audit=audit, token=token), draft.id, draft.base)
+    return Made(draft.commit(audit, token), draft.id, draft.base)
 
 
 def _event(kit: Kit, intent: EventIntent, base: Base, teller: Teller | None, token: int) -> Made:

@@ -27,8 +27,6 @@ _WORTH_LETTING_GO_BYTES = 256 * 1024
 
 _BEFORE_OPS = b',"ops":'
 _BEFORE_PAYLOAD = b',"payload":'
-#: What an encrypted store keeps to itself beside the change.
-_SECRET = ("agent_version", "handler", "max_retries", "deps", "stage_state", "agent_state")
 #: How a record says so whose change is not in its line.
 _REDACTED = b'"redacted":true'
 _BEFORE_SCHEMA = b',"schema":"'
@@ -59,6 +57,8 @@ class Opened(NamedTuple):
 
 def sha256_of(*parts: bytes) -> str:
     """Hash bytes to hex digits, small ones without letting go of the interpreter lock."""
+    if len(parts) == 1 and len(parts[0]) <= _PIECE_BYTES:
+        return hashlib.sha256(parts[0]).hexdigest()
     digest = hashlib.sha256()
     for part in parts:
         if _PIECE_BYTES < len(part) < _WORTH_LETTING_GO_BYTES:
@@ -104,29 +104,30 @@ def full_body(keyframe_sha256: str) -> Body:
     return Body(f',"full":"sha256:{keyframe_sha256}"'.encode(), is_open=True)
 
 
-def build(
-    fields: Mapping[str, Any], body: Body, parent_checksum: str, sealer: Sealer | None = None
+def build(fields: bytes, body: Body, parent_checksum: str) -> tuple[bytes, str]:
+    """Write a record; answer its bytes and its checksum.
+
+    Args:
+        fields: an object without its closing brace.
+    """
+    return _summed(fields + body.last_field + _BEFORE_CHECKSUM, body.payload, parent_checksum)
+
+
+def build_sealed(
+    fields: bytes, secret: dict[str, Any], body: Body, parent_checksum: str, sealer: Sealer, sequence: int
 ) -> tuple[bytes, str]:
-    """Write a record; answer its bytes and its checksum."""
-    payload = body.payload
-    if sealer is None:
-        start = plainjson.dumps(fields)[:-1] + body.last_field + _BEFORE_CHECKSUM
-    else:
-        start, payload = _sealed(dict(fields), body, sealer)
-    checksum = _checksum(parent_checksum, start, payload)
-    return b"".join((start, checksum.encode(), _AFTER_CHECKSUM, payload)), checksum
-
-
-def _sealed(given: dict[str, Any], body: Body, sealer: Sealer) -> tuple[bytes, bytes]:
-    """Move what is secret, a little record of its own, into a sealed payload; answer that and the line."""
-    secret = {name: given.pop(name) for name in _SECRET if name in given}
+    """Write a record whose secret fields and change, a little record of their own, are a sealed payload."""
     heading, hidden = (body.last_field, b"") if body.is_open else (b"", body.last_field)
     inner = plainjson.dumps(secret)[:-1] + hidden if secret else b"{" + hidden[1:]
     inner += b"}\n" + body.payload
     about = {**sealer.about, "len": len(inner) + sealer.overhead_bytes}
-    fields = (plainjson.dumps(given)[:-1], heading, _BEFORE_PAYLOAD, plainjson.dumps(about), _BEFORE_CHECKSUM)
-    start = b"".join(fields)
-    return start, sealer.record(given["seq"], inner, start) + b"\n"
+    start = b"".join((fields, heading, _BEFORE_PAYLOAD, plainjson.dumps(about), _BEFORE_CHECKSUM))
+    return _summed(start, sealer.record(sequence, inner, start) + b"\n", parent_checksum)
+
+
+def _summed(start: bytes, payload: bytes, parent_checksum: str) -> tuple[bytes, str]:
+    checksum = _checksum(parent_checksum, start, payload)
+    return b"".join((start, checksum.encode(), _AFTER_CHECKSUM, payload)), checksum
 
 
 def unsealed(

@@ -83,13 +83,15 @@ class CheckpointService(RecoveryCalls, Rooms):
             UnsupportedTypeError: the state holds a value of a type nobody registered.
             StateTooLargeError: the state exceeds the limit; nothing was written.
         """
-        check_options(options)
-        command = self._engine.checkpoint_command(workflow_id, state, options)
+        engine = self._engine
+        if options:
+            check_options(options)
+        command = engine.checkpoint_command(workflow_id, state, options)
         if wait:
-            checkpoint_id: CheckpointID = self._engine.wait(self._engine.writer.create(command))
+            checkpoint_id: CheckpointID = engine.wait(engine.writer.create(command))
             return checkpoint_id
         future: Future[CheckpointID] = Future()
-        self._engine.writer.create(command, self._deliver_to(future))
+        engine.writer.create(command, self._deliver_to(future))
         return future
 
     def restore_checkpoint(self, checkpoint_id: CheckpointName) -> WorkflowState:

@@ -39,27 +39,26 @@ class Teller:
         self, command: CreateCheckpoint, made: CheckpointID, *, is_new: bool = False
     ) -> tuple[AuditEntry, ...]:
         """Tell of a checkpoint and where it comes from; of one that is new, at the moment it was made."""
-        facts: dict[str, int | str] = {"cp_seq": made.sequence, "checksum": made.checksum}
-        kind = AuditType.CHECKPOINT_CREATED
+        kind, facts = AuditType.CHECKPOINT_CREATED, None
         if command.forked_from is not None:
-            kind = AuditType.WORKFLOW_FORKED
-            facts["from"] = _origin(command.forked_from)
+            kind, facts = AuditType.WORKFLOW_FORKED, {"from": _origin(command.forked_from)}
         elif command.migrated is not None:
             kind = AuditType.SCHEMA_MIGRATED
-            facts |= {"from": command.migrated.schema_version, "to": command.schema_version or ""}
+            facts = {"from": command.migrated.schema_version, "to": command.schema_version or ""}
         return self._trail.told(
             kind,
             # A migration is told in the session of whoever makes it, perhaps years later.
             session_id=command.session_id if command.migrated is None else None,
             workflow_id=command.workflow_id,
             agent=command.agent_id,
+            references={"cp_seq": made.sequence, "checksum": made.checksum},
             facts=facts,
             moment=made.timestamp if is_new else None,
         )
 
     def event(self, event: Event, digest: str) -> tuple[AuditEntry, ...]:
         """Tell of an event under its own type where the trail knows it; a decision is told whole."""
-        facts: dict[str, int | str] = {"event_seq": event.seq, "event_hash": digest}
+        facts: dict[str, int | str] = {}
         kind = _TOLD_TYPES.get(event.type, AuditType.EVENT_RECORDED)
         if kind is AuditType.EVENT_RECORDED:
             facts["event"] = event.type[:FACT_CHARS_MAX]
@@ -72,6 +71,7 @@ class Teller:
             workflow_id=event.workflow_id,
             agent=event.agent,
             correlation_id=event.step_id,
+            references={"event_seq": event.seq, "event_hash": digest},
             facts=facts,
             payload=event.data if kind in _TOLD_WHOLE else None,
         )

@@ -20,7 +20,6 @@ from typing import Any, TypeVar
 
 from holdfast.application.commit_queue import CommitQueue, Lineage, Ticket
 from holdfast.application.kit import Kit
-from holdfast.application.redaction.redacting import StoreRedactor
 from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.audit_type import AuditType, Outcome
 from holdfast.domain.entry_rules import FACT_CHARS_MAX
@@ -47,6 +46,10 @@ _HARMLESS = re.compile(
     "sha256:[0-9a-f]{64}|[A-Za-z0-9_.@-]{0,15}|[a-z]{1,12}(?:_[a-z]{1,12})*|[A-Z]{1,12}(?:_[A-Z]{1,12})*"
     "|session-[0-9a-f]{8}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 )
+
+#: So many names that hold no secret are remembered.
+_HARMLESS_MAX = 4096
+_Name = TypeVar("_Name", str, str | None)
 
 _CORRELATION: ContextVar[str | None] = ContextVar("holdfast_correlation", default=None)
 _ACTOR: ContextVar[str | None] = ContextVar("holdfast_actor", default=None)
@@ -90,6 +93,7 @@ class Trail:
         """Begin to tell; `on_many` is called each time so many entries were made that a head is due."""
         self.session_id = kit.session_id
         self._is_harmless = _HARMLESS.fullmatch(kit.session_id) is not None
+        self._harmless: set[str | None] = {None}
         self._on_many = on_many
         self._count = 0
         self._kit = kit
@@ -113,6 +117,7 @@ class Trail:
         agent: str | None = None,
         outcome: Outcome = Outcome.SUCCESS,
         correlation_id: str | None = None,
+        references: Facts | None = None,
         facts: Facts | None = None,
         payload: Mapping[str, Any] | None = None,
         moment: datetime | None = None,
@@ -123,6 +128,7 @@ class Trail:
             type: what happened; one of AuditType, or the application's own in capitals.
             session_id: the session it belongs to; that of this opening by default.
             correlation_id: what ties it to others, where no `correlate` says so.
+            references: facts that come first, numbers and hashes of our own.
             facts: references that may stay for ever. No person's data.
             payload: everything else, as a plain tree; it can be erased.
             moment: when it happened; now by default.
@@ -132,27 +138,56 @@ class Trail:
         Raises:
             InvalidIdError: the session of this opening is named by what looks like a credential.
         """
-        if not self._kit.audit:
+        kit, clean = self._kit, self._clean
+        if not kit.audit:
             return ()
-        redactor = self._kit.redactor
-        if redactor is not None and not self._is_harmless:
-            redactor.check_names(session_id=self.session_id)
+        if kit.redactor is not None and not self._is_harmless:
+            kit.redactor.check_names(session_id=self.session_id)
+        actor, correlation_id = _ACTOR.get() or kit.actor, _CORRELATION.get() or correlation_id
         entry = AuditEntry(
-            moment or self._kit.clock.now(),
-            _clean(type, redactor),
-            _clean(session_id, redactor) if session_id else self.session_id,
-            _clean(workflow_id, redactor),
-            _clean(_short(agent), redactor),
-            _clean(actor_of(self._kit), redactor),
+            moment or kit.clock.now(),
+            clean(type),
+            clean(session_id) if session_id else self.session_id,
+            clean(workflow_id),
+            # Cut to what a line holds: the trail must be no reason that something cannot be recorded.
+            clean(agent[:FACT_CHARS_MAX]) if agent else None,
+            clean(actor),
             outcome,
-            _clean(_short(_CORRELATION.get() or correlation_id), redactor),
-            {name: _clean(fact, redactor) for name, fact in facts.items()} if facts else {},
+            clean(correlation_id[:FACT_CHARS_MAX]) if correlation_id else None,
+            {**(references or {}), **self._clean_facts(facts)} if facts else references or {},
         )
         if entry.session_id == self.session_id:
             # One that was ended on purpose need not be ended again.
             self._is_used = type != AuditType.SESSION_CLOSED
-        self._count_entry()
+        self._count += 1
+        if self._count >= kit.head_interval and self._on_many is not None:
+            self._count = 0
+            self._on_many()
         return (entry if payload is None else self._with_payload(entry, payload),)
+
+    def _clean(self, name: _Name) -> _Name:
+        """Hide the secrets of a name; those that have none are remembered, and are the same in each entry."""
+        redactor = self._kit.redactor
+        if redactor is None or name in self._harmless or not isinstance(name, str):
+            return name
+        if not _HARMLESS.fullmatch(name):
+            hidden = redactor.name(name)
+            if hidden != name:
+                return hidden
+        if len(self._harmless) >= _HARMLESS_MAX:
+            self._harmless.clear()
+        self._harmless.add(name)
+        return name
+
+    def _clean_facts(self, facts: Facts) -> Facts:
+        """Hide the secrets of facts; most are words, numbers and hashes that nobody need look at."""
+        redactor = self._kit.redactor
+        if redactor is None:
+            return facts
+        return {
+            name: fact if not isinstance(fact, str) or _HARMLESS.fullmatch(fact) else redactor.name(fact)
+            for name, fact in facts.items()
+        }
 
     def _with_payload(self, entry: AuditEntry, payload: Mapping[str, Any]) -> AuditEntry:
         """Put a payload beside an entry: without secrets, salted, and sealed where the store is."""
@@ -162,12 +197,6 @@ class Trail:
         if vault is not None:
             stored = vault.seal_payload(stored, entry.session_id, entry.type, entry.workflow_id)
         return replace(entry, stored=stored)
-
-    def _count_entry(self) -> None:
-        self._count += 1
-        if self._count >= self._kit.head_interval and self._on_many is not None:
-            self._count = 0
-            self._on_many()
 
     def record(self, *entries: AuditEntry) -> None:
         """Make entries durable before returning."""
@@ -362,18 +391,3 @@ class Refusals:
     ) -> None:
         if isinstance(error, CheckpointError):
             self._trail.refused(self._workflow_id, error)
-
-
-_Told = TypeVar("_Told", str, int, str | None, int | str)
-
-
-def _clean(told: _Told, redactor: StoreRedactor | None) -> _Told:
-    """Hide the secrets of a name or a fact; most are words, numbers and hashes that nobody need look at."""
-    if redactor is None or not isinstance(told, str) or _HARMLESS.fullmatch(told):
-        return told
-    return redactor.name(told)
-
-
-def _short(text: str | None) -> str | None:
-    """Cut a name to what a line holds: the trail must be no reason that something cannot be recorded."""
-    return text[:FACT_CHARS_MAX] if text else None

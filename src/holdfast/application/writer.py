@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from holdfast.application.base import Base, Bases, Slot
@@ -28,6 +29,7 @@ from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import (
     CheckpointConflictError,
+    CheckpointError,
     CheckpointReadError,
     LeaseLostError,
     PromiseBrokenWarning,
@@ -43,6 +45,16 @@ if TYPE_CHECKING:
     from holdfast.application.retain import Plan, PruneResult
 
 PRUNED_EVENT = "CHECKPOINTS_PRUNED"
+#: So many are remembered.
+_CHECKED_MAX = 4096
+
+_NAMES_OF_CHECKPOINTS = (
+    *("workflow_id", "stage_id", "agent_id", "session_id"),
+    *("agent_version", "resume_handler"),
+)
+_names_of_checkpoint = attrgetter(*_NAMES_OF_CHECKPOINTS)
+_NAMES_OF_EVENTS = ("workflow_id", "type", "agent_id", "step_id", "parent_id")
+_names_of_event = attrgetter(*_NAMES_OF_EVENTS)
 
 
 class Writer:
@@ -59,46 +71,23 @@ class Writer:
         self.held_base: Callable[[str], Base | None] = lambda workflow_id: None
         #: Answers what to build on where the store cannot be read, or raises what it is given.
         self.blind_base: Callable[[CheckpointReadError], Base] = _raised
+        #: Names that hold no secret, as they were given together.
+        self._checked: set[tuple[str | None, ...]] = set()
+        #: States above this are warned of or refused.
+        self._careful_bytes = min(kit.warn_bytes, kit.limit_bytes)
         #: Workflows that were acquired here, and the tokens that their commits show, lost or not.
         self._tokens: dict[str, int] = {}
 
     def create(self, command: CreateCheckpoint, on_done: OnDone | None = None) -> Ticket:
         """Queue a checkpoint of a state, or find that it is the last one again; the result is its id."""
-        fields = command.fields
         if command.note is not None:
             command = replace(command, note=_plain(command.note, self._kit))
-        with self._trail.refusals(command.workflow_id), self.bases.slot(command.workflow_id) as slot:
-            self._check_names(
-                workflow_id=command.workflow_id,
-                stage_id=command.stage_id,
-                agent_id=command.agent_id,
-                session_id=command.session_id,
-                agent_version=command.agent_version,
-                resume_handler=command.resume_handler,
-            )
-            states = self._pack(command.stage_state), self._pack(command.agent_state)
-            as_of = command.migrated.event_seq if command.migrated else None
-            schema = command.schema_version or self._kit.app.schema_version
-            subject = Subject(command, *states, schema, as_of=as_of)
-            base = self._expected_base(command, slot)
-            snapshot = take(fields, self._kit.packer, base.snapshot, self._promised(command, base))
-            size_bytes = snapshot.size
-            base = self._check_size(command.workflow_id, base, size_bytes + subject.size)
-            draft = derive(self._kit, subject, base, snapshot, size_bytes)
-            if draft is None:
-                return self._repeat(slot, replace(base, snapshot=snapshot, is_read_back=False), on_done)
-            if draft.due and command.append_only and self._is_broken(command, fields, snapshot):
-                snapshot = take(fields, self._kit.packer, base.snapshot)
-                draft = derive(self._kit, subject, base, snapshot, snapshot.size) or draft
-            audit = self._teller.checkpoint(command, draft.id, is_new=True)
-            commit = draft.commit.told(audit, self._token(slot))
-            ticket = Ticket(commit, base.lineage, draft.id, on_done)
-            ticket.intent = StateIntent(subject, snapshot, draft.base.size_bytes)
-            self._submit(slot, ticket, draft.base)
-            if draft.due:
-                bare = draft.base.is_bare
-                self._housekeeper.owe(KeyframeJob(draft.due, snapshot, ticket, is_as_stored=bare))
-        return ticket
+        try:
+            with self.bases.slot(command.workflow_id) as slot:
+                return self._create(slot, command, on_done)
+        except CheckpointError as refusal:
+            self._trail.refused(command.workflow_id, refusal)
+            raise
 
     def append(
         self,
@@ -163,7 +152,7 @@ class Writer:
         check_id("owner", owner)
         told = self._trail.told(AuditType.LEASE_ACQUIRED, workflow_id=workflow_id, facts={"owner": owner})
         with self._trail.refusals(workflow_id), self.bases.slot(workflow_id) as slot:
-            self._check_names(workflow_id=workflow_id, owner=owner)
+            self._check_names(("workflow_id", "owner"), (workflow_id, owner))
             self._settle(slot)
             lease = self._kit.store.acquire(workflow_id, owner, ttl_seconds, told)
             self._tokens[workflow_id] = lease.token
@@ -205,6 +194,37 @@ class Writer:
         with self.bases.slot(workflow_id) as slot:
             self._base(slot, is_head_enough=is_head_enough)
 
+    def _create(self, slot: Slot, command: CreateCheckpoint, on_done: OnDone | None) -> Ticket:
+        kit, fields = self._kit, command.fields
+        self._check_names(_NAMES_OF_CHECKPOINTS, _names_of_checkpoint(command))
+        stage_state = agent_state = None
+        if command.stage_state is not None:
+            stage_state = self._pack(command.stage_state)
+        if command.agent_state is not None:
+            agent_state = self._pack(command.agent_state)
+        as_of = command.migrated.event_seq if command.migrated else None
+        schema = command.schema_version or kit.app.schema_version
+        subject = Subject(command, stage_state, agent_state, schema, "", None, as_of)
+        base = self._expected_base(command, slot)
+        snapshot = take(fields, kit.packer, base.snapshot, self._promised(command, base))
+        size_bytes = snapshot.size
+        if size_bytes + subject.size > self._careful_bytes:
+            base = self._check_size(command.workflow_id, base, size_bytes + subject.size)
+        draft = derive(kit, subject, base, snapshot, size_bytes)
+        if draft is None:
+            return self._repeat(slot, replace(base, snapshot=snapshot, is_read_back=False), on_done)
+        if draft.due and command.append_only and self._is_broken(command, fields, snapshot):
+            snapshot = take(fields, kit.packer, base.snapshot)
+            draft = derive(kit, subject, base, snapshot, snapshot.size) or draft
+        audit = self._teller.checkpoint(command, draft.id, is_new=True)
+        ticket = Ticket(draft.commit(audit, self._token(slot)), base.lineage, draft.id, on_done)
+        ticket.intent = StateIntent(subject, snapshot, draft.base.size_bytes)
+        self._submit(slot, ticket, draft.base)
+        if draft.due:
+            bare = draft.base.is_bare
+            self._housekeeper.owe(KeyframeJob(draft.due, snapshot, ticket, is_as_stored=bare))
+        return ticket
+
     def _append(
         self,
         slot: Slot,
@@ -216,13 +236,7 @@ class Writer:
         is_urgent: bool = True,
     ) -> Ticket:
         kit = self._kit
-        self._check_names(
-            workflow_id=command.workflow_id,
-            type=command.type,
-            agent_id=command.agent_id,
-            step_id=command.step_id,
-            parent_id=command.parent_id,
-        )
+        self._check_names(_NAMES_OF_EVENTS, _names_of_event(command))
         base = self._base(slot, is_head_enough=True)
         event = _event(command, base.head, kit)
         intent = EventIntent(event, transitions, is_told)
@@ -231,9 +245,7 @@ class Writer:
         ticket.intent = intent
         return self._submit(slot, ticket, made.base, is_urgent=is_urgent)
 
-    def _pack(self, state: Mapping[str, Any] | Plain | None) -> bytes | None:
-        if state is None:
-            return None
+    def _pack(self, state: Mapping[str, Any] | Plain) -> bytes:
         data = self._kit.packer.pack(state if isinstance(state, Plain) else dict(state))
         return data if self._kit.redactor is None else self._kit.redactor.packed(data, self._kit.packer)
 
@@ -241,9 +253,15 @@ class Writer:
         """Take no list on trust whose items were read back: secrets are hidden in those."""
         return frozenset() if base.is_read_back and self._kit.redactor is not None else command.append_only
 
-    def _check_names(self, **names: str | None) -> None:
-        if self._kit.redactor is not None:
-            self._kit.redactor.check_names(**names)
+    def _check_names(self, kinds: tuple[str, ...], names: tuple[str | None, ...]) -> None:
+        """Refuse names that look like credentials; those that go together are remembered together."""
+        redactor = self._kit.redactor
+        if redactor is None or names in self._checked:
+            return
+        redactor.check_names(**dict(zip(kinds, names, strict=True)))
+        if len(self._checked) >= _CHECKED_MAX:
+            self._checked.clear()
+        self._checked.add(names)
 
     def _base(self, slot: Slot, *, is_head_enough: bool = False) -> Base:
         """Answer what to build on, read from the store where it is not remembered or has failed."""
@@ -276,7 +294,9 @@ class Writer:
 
     def _expected_base(self, command: CreateCheckpoint, slot: Slot) -> Base:
         """Answer what to build on, if that is what the caller believes is the last checkpoint."""
-        base, expected = self._base(slot), command.expected_sequence
+        base, expected = slot.base, command.expected_sequence
+        if base is None or base.is_stub or not base.sound:
+            base = self._base(slot)
         if expected is None or expected == base.head.sequence:
             return base
         # The caller may know better than what is remembered here: others write, too.
@@ -304,7 +324,7 @@ class Writer:
             f"the state of {workflow_id} has {size_bytes} bytes (warning above {self._kit.warn_bytes}, "
             f"limit {self._kit.limit_bytes})",
             StateSizeWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         return replace(base, warned_bytes=size_bytes)
 
@@ -321,7 +341,7 @@ class Writer:
                 f"declared append-only but changed otherwise: {', '.join(broken)} of {command.workflow_id}. "
                 "Checkpoints since the last keyframe may lack such changes; this one has them.",
                 PromiseBrokenWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return bool(broken)
 

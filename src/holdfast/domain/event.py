@@ -16,7 +16,8 @@ from holdfast.domain.record import EventRecord
 from holdfast.domain.time import parse_timestamp, timestamp_text
 
 #: A line ends with the 71 characters of its hash, a quote, a brace and a newline.
-_END_CHARS = len('"}\n')
+_END = b'"}\n'
+_END_CHARS = len(_END)
 _HASH_CHARS = len("sha256:") + 64
 _SEQ_AT_START = re.compile(rb'\{"seq":([0-9]{1,18})[,}]')
 
@@ -74,10 +75,30 @@ def chain_hash(previous_hash: str, unhashed: bytes) -> str:
 def encode_event(event: Event, previous_hash: str) -> EventRecord:
     """Write an event as its line, newline included, chained to the hash of the event before."""
     written = timestamp_text(event.timestamp)
-    unhashed = _line(event, written)
-    digest = chain_hash(previous_hash, unhashed)
-    line = unhashed[:-_END_CHARS] + digest.encode() + unhashed[-_END_CHARS:]
-    return EventRecord(event.seq, written, digest, line)
+    return _chained(event.seq, written, _start(event, written), previous_hash)
+
+
+def encode_pointer(
+    type: str, workflow_id: str, agent: str | None, seq: int, written: str, cp_seq: int, previous_hash: str
+) -> EventRecord:
+    """Write an event that only points to a checkpoint as `encode_event` does: one rides on every commit.
+
+    Args:
+        type: one that JSON need not quote.
+        written: its time, as text.
+    """
+    quoted = plainjson.quoted
+    named = f'{{"seq":{seq},"ts":"{written}","type":"{type}","wf":{quoted(workflow_id)}'
+    if agent is not None:
+        named += f',"agent":{quoted(agent)}'
+    start = plainjson.encoded(f'{named},"cp_seq":{cp_seq},"data":{{}},"hash":"')
+    return _chained(seq, written, start, previous_hash)
+
+
+def _chained(seq: int, written: str, start: bytes, previous_hash: str) -> EventRecord:
+    """Put the hash at the end of a line."""
+    digest = chain_hash(previous_hash, start + _END)
+    return EventRecord(seq, written, digest, start + digest.encode() + _END)
 
 
 def decode_event(line: bytes, previous_hash: str | None) -> Event:
@@ -98,8 +119,8 @@ def decode_event(line: bytes, previous_hash: str | None) -> Event:
     return _event(_parsed(whole), whole)
 
 
-def _line(event: Event, written: str) -> bytes:
-    """Write the fields in the order of format version 1, with an empty hash last.
+def _start(event: Event, written: str) -> bytes:
+    """Write the fields in the order of format version 1, up to the hash.
 
     Raises:
         UnstorableValueError: a name has lone surrogates.
@@ -116,7 +137,7 @@ def _line(event: Event, written: str) -> bytes:
         start += f',"parent_id":{quoted(event.parent_id)}'
     if event.cp_seq is not None:
         start += f',"cp_seq":{event.cp_seq}'
-    return plainjson.encoded(start) + _told(event) + b',"hash":""}\n'
+    return plainjson.encoded(start) + _told(event) + b',"hash":"'
 
 
 def _told(event: Event) -> bytes:

@@ -209,7 +209,7 @@ def check_id(kind: str, text: str) -> str:
         InvalidIdError: if it is empty, too long, surrounded by white space, "." or "..", or holds
             control characters, line separators or lone surrogates.
     """
-    problem = _id_problem(text)
+    problem = _text_problem(text) if isinstance(text, str) else f"is a {type(text).__name__}, not a string"
     if problem:
         raise InvalidIdError(
             f"the {kind} id {problem}",
@@ -224,10 +224,6 @@ def _shown(text: object, chars: int = _SHOWN_CHARS) -> str:
     if not isinstance(text, str):
         return ascii(text)[:chars]
     return ascii(text[:chars]) + ("..." if len(text) > chars else "")
-
-
-def _id_problem(text: object) -> str:
-    return _text_problem(text) if isinstance(text, str) else f"is a {type(text).__name__}, not a string"
 
 
 @lru_cache(maxsize=4096)

@@ -14,7 +14,7 @@ import json.encoder
 import math
 import re
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
 from holdfast.domain.errors import CheckpointCorruptError, UnstorableValueError, UnsupportedTypeError
@@ -37,7 +37,9 @@ def dumps(plain: Any) -> bytes:
         UnstorableValueError: a string has lone surrogates, or the tree is too deep.
     """
     try:
-        return encoded(_encode(plain))
+        return "".join(_chunks(plain, 0)).encode()
+    except UnicodeEncodeError as fault:
+        raise _unencodable(fault) from fault
     except RecursionError:
         return b"".join(piece.encode() for piece in _pieces(plain))
     except ValueError:
@@ -53,7 +55,11 @@ def encoded(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as fault:
-        raise UnstorableValueError(f"a string in a plain tree has lone surrogates ({fault})") from fault
+        raise _unencodable(fault) from fault
+
+
+def _unencodable(fault: UnicodeEncodeError) -> UnstorableValueError:
+    return UnstorableValueError(f"a string in a plain tree has lone surrogates ({fault})")
 
 
 #: Writes one text as `dumps` does: lines whose fields are known need no encoder for trees, and half the time.
@@ -199,20 +205,29 @@ def _unique(pairs: list[tuple[str, Any]]) -> Any:
     return _revive_native(value)
 
 
-def _encoder() -> Callable[[Any], str]:
+def _encoder() -> Callable[[Any, int], Iterable[str]]:
     """Make the standard library's encoder once: `JSONEncoder.encode` makes a new one for every call."""
     parts = vars(json.encoder)
     if parts["c_make_encoder"] is None:
-        return json.JSONEncoder(
+        encoder = json.JSONEncoder(
             ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":"), default=_native
-        ).encode
+        )
+        return lambda plain, _: encoder.encode(plain)
     # Markers, default, strings, indent, separators; keys neither sorted nor skipped, no NaN.
     make, strings = parts["c_make_encoder"], parts["encode_basestring"]
-    pieces = make(None, _native, strings, None, ":", ",", False, False, False)
-    return lambda plain: "".join(pieces(plain, 0))
+    chunks: Callable[[Any, int], Iterable[str]]
+    chunks = make(None, _native, strings, None, ":", ",", False, False, False)
+    return chunks
 
 
-_encode = _encoder()
+#: Writes a tree, whose depth is 0, as texts that belong together.
+_chunks = _encoder()
+
+
+def _encode(plain: Any) -> str:
+    return "".join(_chunks(plain, 0))
+
+
 _PLAIN = json.JSONDecoder(parse_constant=_refuse_constant)
 _TAGGED = json.JSONDecoder(parse_constant=_refuse_constant, object_hook=_revive_native)
 _STRICT = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_unique)

@@ -151,24 +151,6 @@ class Commit:
     #: Payloads of audit entries, by session and sequence, whose bytes go for ever.
     erased: tuple[tuple[str, int], ...] = ()
 
-    def told(self, audit: tuple[AuditEntry, ...], token: int) -> Commit:
-        """Answer the commit with what the trail is told of it, under a lease or none."""
-        return Commit(
-            self.workflow_id,
-            self.expected,
-            self.record,
-            self.keyframe,
-            self.events,
-            self.transitions,
-            self.blobs,
-            self.needs,
-            token,
-            audit,
-            self.files,
-            self.expected_files,
-            self.erased,
-        )
-
     @property
     def head(self) -> Head:
         """Where the workflow stands once the commit is in."""

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from holdfast.domain.errors import CheckpointCorruptError, InvalidStateError
 
+_UTC = "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ"
 #: The moment last written and its text: what one commit records is of one moment.
 _last: tuple[datetime, str] = (datetime.min, "")
 
@@ -22,8 +23,9 @@ def timestamp_text(moment: datetime) -> str:
 
 def _written(moment: datetime) -> str:
     if type(moment) is datetime and moment.tzinfo is UTC:
-        # The usual case, on the way of every commit: asking for microseconds takes longer than seeing them.
-        return moment.isoformat()[:-6] + ("Z" if moment.microsecond else ".000000Z")
+        # The usual case, on the way of every commit: `isoformat` asks the time zone, and takes twice as long.
+        day = moment.year, moment.month, moment.day
+        return _UTC % (*day, moment.hour, moment.minute, moment.second, moment.microsecond)
     if not isinstance(moment, datetime):
         raise InvalidStateError(
             f"a {type(moment).__name__} is not a datetime", hint="Use datetime.now(timezone.utc)."

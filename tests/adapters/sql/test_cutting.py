@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from holdfast.adapters.sql import cutting
 from holdfast.application.records import Body, build
+from holdfast.domain import plainjson
 from holdfast.domain.audit_entry import AuditEntry, AuditRecord, TrailHead
 from holdfast.domain.audit_type import Outcome
 from holdfast.domain.checkpoint import usual_type
@@ -52,7 +53,7 @@ def make(
         "event_seq": 31,
     }
     given = {name: value for name, value in fields.items() if value is not None}
-    data, checksum = build(given, Body(b',"ops":[{"op":"set"}]', payload), GENESIS)
+    data, checksum = build(plainjson.dumps(given)[:-1], Body(b',"ops":[{"op":"set"}]', payload), GENESIS)
     entry = Entry(
         7,
         fields["id"],

@@ -79,7 +79,7 @@ class Degrading:
     @property
     def is_open(self) -> bool:
         """Whether commits go through here."""
-        return len(self.waiting) > 0 or self._ladder.mode is not Mode.FULL
+        return self._ladder.mode is not Mode.FULL or len(self.waiting) > 0
 
     @property
     def is_relieving(self) -> bool:
@@ -150,10 +150,6 @@ class Degrading:
         return problem, place
 
     # -- in the leader's thread --------------------------------------------------------------
-
-    def concerns(self, tickets: Sequence[Ticket]) -> bool:
-        """Tell whether these go through here."""
-        return self.is_open or any(ticket.lineage.is_moved for ticket in tickets)
 
     def delays(self, ticket: Ticket) -> bool:
         """Keep a ticket whose caller is not to be told before all was tried."""
