@@ -59,10 +59,7 @@ class Unit:
     @property
     def is_empty(self) -> bool:
         """Whether it only asks if the workflow stands where its writer believes."""
-        for commit in self.commits:
-            if commit.events or commit.record is not None:
-                return False
-        return True
+        return not any([commit.events or commit.record for commit in self.commits])
 
     @property
     def is_of_no_workflow(self) -> bool:
