@@ -44,3 +44,13 @@ def test_numbers_arrive_as_they_are(connection, values):
 @given(st.lists(st.booleans(), max_size=8))
 def test_flags_arrive_as_they_are(connection, values):
     assert returned(connection, arrays.bool_array(values), "boolean") == values
+
+
+@given(TEXTS | st.none(), NUMBERS | st.none(), st.booleans(), st.integers(2, 5))
+def test_columns_of_one_value_arrive_as_often_as_it_stands_there(connection, text, number, flag, count):
+    for value, encode, kind in (
+        (text, arrays.text_array, "text"),
+        (number, arrays.int8_array, "bigint"),
+        (flag, arrays.bool_array, "boolean"),
+    ):
+        assert returned(connection, encode([value] * count), kind) == [value] * count

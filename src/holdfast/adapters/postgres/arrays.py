@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
 
 _NULL = struct.pack("!i", -1)
 _LENGTH = struct.Struct("!i")
@@ -57,37 +60,55 @@ KINDS = (TextArray, BytesArray, Int8Array, BoolArray)
 
 def text_array(values: Sequence[str | None]) -> TextArray:
     """Encode texts."""
-    return TextArray(_sized(_TEXT, [None if value is None else value.encode() for value in values]))
+    return TextArray(_array(_TEXT, len(values), [_once(values, _texts)]))
 
 
 def bytes_array(values: Sequence[bytes | None]) -> BytesArray:
     """Encode byte strings."""
-    return BytesArray(_sized(_BYTES, values))
+    return BytesArray(_array(_BYTES, len(values), _sized(values)))
 
 
 def int8_array(values: Sequence[int | None]) -> Int8Array:
     """Encode whole numbers."""
-    items = [_NULL if value is None else _NUMBER.pack(8, value) for value in values]
-    return Int8Array(_array(_INT8, len(values), items))
+    return Int8Array(_array(_INT8, len(values), [_once(values, _numbers)]))
 
 
 def bool_array(values: Sequence[bool]) -> BoolArray:
     """Encode flags."""
-    return BoolArray(_array(_BOOL, len(values), [_FLAG.pack(1, value) for value in values]))
+    return BoolArray(_array(_BOOL, len(values), [_once(values, _flags)]))
 
 
-def _sized(kind: int, values: Sequence[bytes | None]) -> bytes:
+def _once(values: Sequence[T], encode: Callable[[Sequence[T]], bytes]) -> bytes:
+    """Encode small values; most columns hold the same in every row, and then one is enough."""
+    count = len(values)
+    if count > 1 and values.count(values[0]) == count:
+        return encode(values[:1]) * count
+    return encode(values)
+
+
+def _texts(values: Sequence[str | None]) -> bytes:
+    return b"".join(_sized([None if value is None else value.encode() for value in values]))
+
+
+def _numbers(values: Sequence[int | None]) -> bytes:
+    return b"".join([_NULL if value is None else _NUMBER.pack(8, value) for value in values])
+
+
+def _flags(values: Sequence[bool]) -> bytes:
+    return b"".join([_FLAG.pack(1, value) for value in values])
+
+
+def _sized(values: Sequence[bytes | None]) -> list[bytes]:
     parts: list[bytes] = []
     for value in values:
         if value is None:
             parts.append(_NULL)
         else:
-            parts.append(_LENGTH.pack(len(value)))
-            parts.append(value)
-    return _array(kind, len(values), parts)
+            parts += (_LENGTH.pack(len(value)), value)
+    return parts
 
 
-def _array(kind: int, count: int, items: Iterable[bytes]) -> bytes:
+def _array(kind: int, count: int, items: list[bytes]) -> bytes:
     """Write dimensions, whether there are NULLs (nobody looks), the type, then the items."""
     if not count:
         return struct.pack("!iii", 0, 0, kind)

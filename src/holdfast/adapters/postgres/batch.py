@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from holdfast.domain.record import NO_WORKFLOW, Commit, EventRecord, Head, Keyframe, Record, Transition
+from holdfast.domain.value import value
 
 #: What one statement carries at most, unless a single chain has more.
 STATEMENT_BYTES_MAX = 16 * 1024 * 1024
@@ -14,7 +15,7 @@ STATEMENT_UNITS_MAX = 256
 _LINE_BYTES = 600
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Unit:
     """Commits of one workflow, each on top of the one before: they get in together, or none does.
 
@@ -58,7 +59,7 @@ class Unit:
     @property
     def is_empty(self) -> bool:
         """Whether it only asks if the workflow stands where its writer believes."""
-        return not any(commit.events or commit.record for commit in self.commits)
+        return not any([commit.events or commit.record for commit in self.commits])
 
     @property
     def is_of_no_workflow(self) -> bool:
@@ -67,7 +68,7 @@ class Unit:
     @property
     def is_told(self) -> bool:
         """Whether it has audit entries."""
-        return any(commit.audit for commit in self.commits)
+        return any([commit.audit for commit in self.commits])
 
     @property
     def needs_a_turn(self) -> bool:
@@ -99,12 +100,9 @@ class Unit:
 
     def records(self) -> list[Record]:
         """Records with the status that they have once everything is in."""
+        records = [commit.record for commit in self.commits if commit.record is not None]
         moved = self._moved()
-        return [
-            _amended(commit.record, moved.get(commit.record.entry.sequence))
-            for commit in self.commits
-            if commit.record is not None
-        ]
+        return [_amended(one, moved.get(one.entry.sequence)) for one in records] if moved else records
 
     def transitions(self) -> list[Transition]:
         """Changes of checkpoints that are there already; the last one of each counts."""
@@ -123,7 +121,7 @@ class Unit:
                 for sha256 in set(commit.keyframe.entry.blobs):
                     yield sha256, commit.keyframe.entry.sequence, "keyframe"
 
-    def numbered(self) -> Iterator[tuple[Commit, int]]:
+    def numbered(self) -> Iterable[tuple[Commit, int]]:
         """Its commits, each with where it stands in the call."""
         return zip(self.commits, self.places, strict=True)
 
@@ -198,7 +196,11 @@ def _amended(record: Record, moved: Transition | None) -> Record:
 
 
 def _size_bytes(commit: Commit) -> int:
-    size = sum(len(event.data) for event in commit.events) + sum(map(len, commit.blobs.values()))
-    size += len(commit.record.data) if commit.record is not None else 0
-    size += sum(_LINE_BYTES + len(entry.stored) for entry in commit.audit)
-    return size + (len(commit.keyframe.data) if commit.keyframe is not None else 0)
+    size = 0 if commit.record is None else len(commit.record.data)
+    for event in commit.events:
+        size += len(event.data)
+    for data in commit.blobs.values():
+        size += len(data)
+    for entry in commit.audit:
+        size += _LINE_BYTES + len(entry.stored)
+    return size if commit.keyframe is None else size + len(commit.keyframe.data)

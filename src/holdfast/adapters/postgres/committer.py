@@ -103,19 +103,24 @@ class Committer:
     def _round(self, units: list[Unit]) -> list[tuple[Unit, Outcome]]:
         """Try units of different workflows."""
         decided: list[tuple[Unit, Outcome]] = []
-        sent = []
+        with_events: list[Unit] = []
+        without: list[Unit] = []
         for unit in units:
+            if unit.is_plain:
+                with_events.append(unit)
+                continue
             # A record's blobs are checked by the foreign key; without a record nothing refers to them.
             missing = self._missing_blobs(unit) if unit.has_bare_needs and not unit.is_empty else []
             if missing:
                 decided.append((unit, rows.no_blob(missing[0])))
             elif unit.needs_a_turn or (unit.is_empty and not unit.is_told):
                 decided += self._alone(unit)
+            elif unit.events or unit.is_of_no_workflow:
+                # Entries of no workflow go with whatever goes first.
+                with_events.append(unit)
             else:
-                sent.append(unit)
-        for with_events in (True, False):
-            # Entries of no workflow go with whatever goes first.
-            fitting = (u for u in sent if (bool(u.events) or u.is_of_no_workflow) == with_events)
+                without.append(unit)
+        for fitting in (with_events, without):
             for piece in batch.statements(fitting):
                 decided += self._together(piece)
         return decided

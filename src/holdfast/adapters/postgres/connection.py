@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import psycopg
@@ -49,12 +50,12 @@ _KINDS = _Kinds()
 _KINDS[type(None)] = (0, lambda _: None)
 _KINDS[str] = (25, str.encode)
 _KINDS[bytes] = (17, bytes)
-_KINDS[bool] = (16, lambda value: b"\x01" if value else b"\x00")
+_KINDS[bool] = (16, {True: b"\x01", False: b"\x00"}.__getitem__)
 # Always a `bigint`: else each size of number would be a statement to prepare anew.
 _KINDS[int] = (20, _NUMBER.pack)
 _KINDS[list] = (arrays.TextArray.kind, lambda value: arrays.text_array(value).data)
 for _array in arrays.KINDS:
-    _KINDS[_array] = (_array.kind, lambda value: value.data)
+    _KINDS[_array] = (_array.kind, attrgetter("data"))
 
 
 class Connection(psycopg.Connection[Row]):
@@ -79,7 +80,7 @@ class Connection(psycopg.Connection[Row]):
         Raises:
             psycopg.Error: it was refused, or the connection died.
         """
-        written = [_KINDS[type(value)][1](value) for value in values]
+        written = [None if value is None else _KINDS[type(value)][1](value) for value in values]
         return self._execute(self._statements.get((query, ())) or self._prepare(query, ()), written)
 
     def ask(self, query: str, values: Sequence[Any] = ()) -> PGresult:

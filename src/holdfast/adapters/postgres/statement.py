@@ -289,15 +289,22 @@ def _parts(units: Iterable[Unit]) -> Parts:
             unit.token,
         )
         parts.asked.append((*head, *_event(name, events[0])) if events else head)
-        parts.events += [(name, *_event(name, event)) for event in events[1:]]
         parts.records += [(name, *_record(name, record)) for record in unit.records()]
-        parts.keyframes += [(name, *_keyframe(keyframe)) for keyframe in unit.keyframes]
-        parts.transitions += [
-            (name, move.sequence, move.status, move.retry_count, move.pinned) for move in unit.transitions()
-        ]
-        parts.blobs += [(name, sha256, data) for sha256, data in unit.blobs.items()]
-        parts.uses += [(name, *use) for use in unit.uses()]
+        if not unit.is_plain:
+            _add_rest(parts, unit)
     return parts
+
+
+def _add_rest(parts: Parts, unit: Unit) -> None:
+    """Add what only some units have."""
+    name = unit.workflow_id
+    parts.events += [(name, *_event(name, event)) for event in unit.events[1:]]
+    parts.keyframes += [(name, *_keyframe(keyframe)) for keyframe in unit.keyframes]
+    parts.transitions += [
+        (name, move.sequence, move.status, move.retry_count, move.pinned) for move in unit.transitions()
+    ]
+    parts.blobs += [(name, sha256, data) for sha256, data in unit.blobs.items()]
+    parts.uses += [(name, *use) for use in unit.uses()]
 
 
 def _event(workflow_id: str, event: EventRecord) -> Row:

@@ -8,7 +8,7 @@ until the transaction has ended: the others find it taken and wait for their tur
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from operator import itemgetter
 
 import psycopg
 
@@ -27,8 +27,7 @@ from holdfast.domain.errors import CheckpointError
 REMEMBERED_MAX = 4096
 
 #: Columns that are written with an entry: its leaf comes later.
-ENTRY_NAMES = tuple(name for name in AUDIT_NAMES if name != "leaf")
-_LEAF = AUDIT_NAMES.index("leaf")
+ENTRY_NAMES = AUDIT_NAMES[:-1]
 
 #: The lock of a session as the two numbers that name it.
 SESSION_LOCK = "'audit'::regclass::oid::int, hashtext(session_id)"
@@ -73,6 +72,8 @@ select * from unnest(
 )
 """
 
+_PLACE = itemgetter(0)
+
 _LANDED = "select hash from audit where session_id = :session_id and seq = :seq"
 
 
@@ -85,30 +86,34 @@ class Unchainable(Exception):
         self.problem = problem
 
 
-@dataclass(slots=True)
 class Chained:
     """Entries as they are written, and where their trails stand before and after them."""
 
-    records: list[AuditRecord] = field(default_factory=list)
-    before: dict[str, TrailHead] = field(default_factory=dict)
-    after: dict[str, TrailHead] = field(default_factory=dict)
+    __slots__ = ("after", "before", "records")
+
+    def __init__(self) -> None:
+        self.records: list[AuditRecord] = []
+        self.before: dict[str, TrailHead] = {}
+        self.after: dict[str, TrailHead] = {}
 
     def add(self, entries: Sequence[AuditEntry], head_of: Callable[[str], TrailHead]) -> None:
         """Chain the entries of one commit on top of what is there."""
 
+        after = self.after
+
         def known(session_id: str) -> TrailHead:
-            if session_id not in self.after:
-                self.before[session_id] = self.after[session_id] = head_of(session_id)
-            return self.after[session_id]
+            head = after.get(session_id)
+            if head is None:
+                head = self.before[session_id] = after[session_id] = head_of(session_id)
+            return head
 
         for record in trail.chain(entries, known):
             self.records.append(record)
-            self.after[record.head.session_id] = record.head
+            after[record.head.session_id] = record.head
 
     def rows(self) -> list[Row]:
         """The values of `ENTRY_NAMES` for each entry."""
-        written = map(audit_row, self.records)
-        return [(*row[:_LEAF], *row[_LEAF + 1 :]) for row in written]
+        return [audit_row(record)[:-1] for record in self.records]
 
 
 class KnownHeads:
@@ -155,7 +160,9 @@ def chain_units(units: Sequence[Unit], head_of: Callable[[str], TrailHead]) -> C
     """
     chained = Chained()
     commits = [(place, commit, unit) for unit in units for commit, place in unit.numbered()]
-    for _, commit, unit in sorted(commits, key=lambda one: one[0]) if len(commits) > 1 else commits:
+    if len(units) > 1:
+        commits.sort(key=_PLACE)
+    for _, commit, unit in commits:
         try:
             chained.add(commit.audit, head_of)
         except CheckpointError as problem:

@@ -12,12 +12,13 @@ the hash is gone with its name, and so are the workflow's name and an outcome th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 from holdfast.adapters.sql.database import Row
 from holdfast.domain.audit_entry import AuditRecord
 from holdfast.domain.checkpoint import usual_type
-from holdfast.domain.record import Entry, EventRecord, Record
+from holdfast.domain.record import EventRecord, Record
 
 _CHECKSUM = b',"checksum":"'
 _HASH = b',"hash":"'
@@ -45,6 +46,8 @@ RECORD_NAMES = (
     "length",
     "data",
 )
+#: Those of them that a record begins with, of an entry.
+_RECORD_VALUES = attrgetter(*RECORD_NAMES[:-3])
 #: Columns of an event, in the order of `whole_event`.
 EVENT_NAMES = ("seq", "timestamp", "hash", "data")
 #: Columns of an audit entry, in the order of `whole_line`.
@@ -56,13 +59,13 @@ LINE_NAMES = ("session_id", "seq", "timestamp", "type", "workflow_id", "hash", "
 
 def cut_record(workflow_id: str, record: Record) -> bytes:
     """Give what is stored of a record beside its entry."""
-    data, tail = record.data, record.entry.checksum.encode() + _END
+    data, entry = record.data, record.entry
     end = data.find(b"\n") + 1
-    hash_at = end - len(tail)
-    if data[hash_at:end] != tail or not data.endswith(_CHECKSUM, 0, max(hash_at, 0)):
+    hashed = entry.checksum.encode() + _END
+    if not data.endswith(_CHECKSUM + hashed, 0, end):
         return data
-    start = _matched(data, _record_head(workflow_id, _values_of(record.entry)))
-    return b"".join((b"{", data[start:hash_at], data[end - len(_END) :])) if start else data
+    start = _matched(data, _record_head(workflow_id, _RECORD_VALUES(entry)))
+    return b"".join((b"{", data[start : end - len(hashed)], data[end - len(_END) :])) if start else data
 
 
 def whole_record(workflow_id: str, row: Row, data: bytes) -> bytes:
@@ -83,21 +86,6 @@ def whole_record(workflow_id: str, row: Row, data: bytes) -> bytes:
             return b"".join((head, data[1:end], hashed, data[end:]))
         pieces.pop()
     return data
-
-
-def _values_of(entry: Entry) -> Sequence[Any]:
-    return (
-        entry.sequence,
-        entry.uuid,
-        entry.timestamp,
-        entry.type,
-        entry.stage,
-        entry.agent,
-        entry.session,
-        entry.phase,
-        entry.state_bytes,
-        entry.event_seq,
-    )
 
 
 def _matched(data: bytes, pieces: list[str]) -> int:
@@ -132,11 +120,17 @@ def _record_head(workflow_id: str, values: Sequence[Any]) -> list[str]:
 
 def cut_event(workflow_id: str, event: EventRecord) -> bytes:
     """Give what is stored of an event beside its columns."""
-    head, name, tail = _event_parts(workflow_id, event.seq, event.timestamp, event.hash)
     data = event.data
-    at = data.find(b'"', len(head) + len(_TYPE)) + 1
-    if data.startswith(head + _TYPE) and data.startswith(name, at) and data.endswith(tail):
-        return b"".join((b"{", data[len(head) : at], data[at + len(name) : -len(tail)], b"}"))
+    head, name, tail = _event_parts(workflow_id, event.seq, event.timestamp, event.hash)
+    start = len(head)
+    at = data.find(b'"', start + len(_TYPE)) + 1
+    if (
+        data.startswith(head)
+        and data.startswith(_TYPE, start)
+        and data.startswith(name, at)
+        and data.endswith(tail)
+    ):
+        return b"".join((b"{", data[start:at], data[at + len(name) : -len(tail)], b"}"))
     return data
 
 
@@ -151,7 +145,7 @@ def whole_event(workflow_id: str, row: Row, data: bytes) -> bytes:
 
 def _event_parts(workflow_id: str, seq: Any, timestamp: Any, digest: Any) -> tuple[bytes, bytes, bytes]:
     head, name = f'{{"seq":{seq},"ts":"{timestamp}",', f',"wf":"{workflow_id}"'
-    return _bytes(head), _bytes(name), b"".join((_HASH, _bytes(str(digest)), _END))
+    return _bytes(head), _bytes(name), _bytes(f',"hash":"{digest}"}}\n')
 
 
 # -- audit entries ------------------------------------------------------------------------------------
@@ -186,7 +180,7 @@ def whole_line(row: Row, line: bytes) -> bytes:
 
 
 def _own_hash(digest: Any) -> bytes:
-    return b"".join((_HASH, _bytes(str(digest)), b'"'))
+    return _bytes(f',"hash":"{digest}"')
 
 
 def _line_head(session_id: Any, seq: Any, timestamp: Any, kind: Any, workflow_id: Any) -> bytes:

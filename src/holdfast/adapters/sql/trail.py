@@ -20,13 +20,13 @@ from holdfast.domain.record import Commit
 AUDIT_NAMES = (
     "session_id",
     "seq",
-    "leaf",
     "timestamp",
     "type",
     "workflow_id",
     "hash",
     "line",
     "payload",
+    "leaf",
 )
 
 INSERT_ENTRY = f"""
@@ -158,13 +158,13 @@ def audit_row(record: AuditRecord, leaf: int | None = None) -> Row:
     return (
         head.session_id,
         head.seq,
-        leaf,
         head.timestamp,
         record.type,
         record.workflow_id,
         head.hash,
         cutting.cut_line(record),
         record.payload or None,
+        leaf,
     )
 
 

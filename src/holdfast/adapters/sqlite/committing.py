@@ -10,7 +10,7 @@ from holdfast.adapters.sqlite.driver import Connection
 from holdfast.adapters.sqlite.heads import Heads
 from holdfast.domain import lease as leases
 from holdfast.domain.errors import InvalidStateError, UnstorableValueError
-from holdfast.domain.record import NO_WORKFLOW, Commit, Record
+from holdfast.domain.record import NO_WORKFLOW, Commit, Entry, KeyframeEntry
 from holdfast.ports import Clock
 
 _HAS_BLOB = "select 1 from blobs where sha256 = ?"
@@ -42,18 +42,19 @@ def commit_all(
 def _commit_one(
     transaction: SqliteTransaction, commit: Commit, heads: Heads, clock: Clock
 ) -> Exception | None:
-    connection = transaction.connection
+    connection, workflow_id = transaction.connection, commit.workflow_id
     refusal = _refusal(transaction, commit, heads, clock)
     if refusal is not None:
         return refusal
     try:
-        records = heads.chain(connection, commit.audit)
+        records = heads.chain(connection, commit.audit) if commit.audit else ()
     except (InvalidStateError, UnstorableValueError) as problem:
         return problem
-    if commit.workflow_id != NO_WORKFLOW:
+    if workflow_id != NO_WORKFLOW:
         _write(connection, commit)
-        heads.note(commit.workflow_id, commit.head)
-    heads.append(connection, records)
+        heads.note(workflow_id, commit.head)
+    if records:
+        heads.append(connection, records)
     if commit.files or commit.erased:
         trail.keep_files(transaction, commit)
     return None
@@ -64,34 +65,27 @@ def _write(connection: Connection, commit: Commit) -> None:
     for sha256, data in commit.blobs.items():
         execute(_BLOB, (sha256, data))
     for event in commit.events:
-        execute(
-            _EVENT,
-            (workflow_id, event.seq, event.timestamp, event.hash, cutting.cut_event(workflow_id, event)),
-        )
-    if commit.record is not None:
-        _write_record(connection, workflow_id, commit.record)
-    if commit.keyframe is not None:
-        entry = commit.keyframe.entry
-        execute(_KEYFRAME, (workflow_id, *rows.keyframe_row(entry), commit.keyframe.data))
-        _write_uses(connection, workflow_id, entry.sequence, entry.blobs, "keyframe")
+        cut = cutting.cut_event(workflow_id, event)
+        execute(_EVENT, (workflow_id, event.seq, event.timestamp, event.hash, cut))
+    record, keyframe = commit.record, commit.keyframe
+    if record is not None:
+        entry = record.entry
+        # A tombstone out of another store may come without its bytes.
+        cut_or_none = cutting.cut_record(workflow_id, record) or None
+        execute(_CHECKPOINT, (workflow_id, *rows.entry_row(entry), cut_or_none))
+        if entry.blobs and record.data:
+            _write_uses(connection, workflow_id, entry, "record")
+    if keyframe is not None:
+        execute(_KEYFRAME, (workflow_id, *rows.keyframe_row(keyframe.entry), keyframe.data))
+        if keyframe.entry.blobs:
+            _write_uses(connection, workflow_id, keyframe.entry, "keyframe")
     for move in commit.transitions:
         execute(_TRANSITION, (move.status, move.retry_count, move.pinned, workflow_id, move.sequence))
 
 
-def _write_record(connection: Connection, workflow_id: str, record: Record) -> None:
-    entry = record.entry
-    # A tombstone out of another store may come without its bytes.
-    data = cutting.cut_record(workflow_id, record) or None
-    connection.execute(_CHECKPOINT, (workflow_id, *rows.entry_row(entry), data))
-    if record.data:
-        _write_uses(connection, workflow_id, entry.sequence, entry.blobs, "record")
-
-
-def _write_uses(
-    connection: Connection, workflow_id: str, sequence: int, blobs: Sequence[str], kind: str
-) -> None:
-    if blobs:
-        connection.executemany(_USE, [(sha256, workflow_id, sequence, kind) for sha256 in set(blobs)])
+def _write_uses(connection: Connection, workflow_id: str, entry: Entry | KeyframeEntry, kind: str) -> None:
+    uses = [(sha256, workflow_id, entry.sequence, kind) for sha256 in set(entry.blobs)]
+    connection.executemany(_USE, uses)
 
 
 def _refusal(transaction: SqliteTransaction, commit: Commit, heads: Heads, clock: Clock) -> Exception | None:
@@ -99,17 +93,18 @@ def _refusal(transaction: SqliteTransaction, commit: Commit, heads: Heads, clock
         refusal = trail.file_refusal(transaction, commit)
         if refusal is not None:
             return refusal
-    if commit.workflow_id == NO_WORKFLOW:
+    connection, workflow_id = transaction.connection, commit.workflow_id
+    if workflow_id == NO_WORKFLOW:
         return None
-    connection = transaction.connection
-    lease = heads.lease(connection, commit.workflow_id)
-    if lease is not None and not commit.token:
-        # Only then it matters whether it has expired.
-        lease = leases.as_of(lease, clock.now())
-    fenced_off = leases.refusal(commit, lease)
-    if fenced_off is not None:
-        return fenced_off
-    head = heads.of(connection, commit.workflow_id)
+    lease = heads.lease(connection, workflow_id)
+    if lease is not None or commit.token:
+        # Whether it has expired matters only to who shows no token.
+        fenced_off = leases.refusal(
+            commit, lease if lease is None or commit.token else leases.as_of(lease, clock.now())
+        )
+        if fenced_off is not None:
+            return fenced_off
+    head = heads.of(connection, workflow_id)
     if commit.expected != head:
         return commit.conflict(head)
     for sha256 in commit.needs:

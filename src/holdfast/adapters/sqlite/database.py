@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import partial
+from typing import Any
 
 from holdfast.adapters.sql.database import NOTHING, Parameters, Row
 from holdfast.adapters.sql.migrations import applied_to
@@ -18,7 +18,12 @@ from holdfast.adapters.sqlite.gate import Gate
 from holdfast.adapters.sqlite.patience import Patience
 from holdfast.adapters.sqlite.source import Source
 from holdfast.adapters.sqlite.watching import Watch, lost_log
-from holdfast.domain.errors import CheckpointReadError, StoreClosedError, StoreReadOnlyError
+from holdfast.domain.errors import (
+    CheckpointError,
+    CheckpointReadError,
+    StoreClosedError,
+    StoreReadOnlyError,
+)
 
 _IDLE_MAX = 8
 #: How often a reader that may not write looks again, because the file changed under its eyes.
@@ -76,6 +81,8 @@ class SqliteDatabase:
         self.busy_seconds = busy_seconds
         self._own_uri = files.uri(path, "rw")
         self._patience = Patience(driver, busy_seconds)
+        #: What is told in our words when the driver raises it.
+        self._faults = (driver.error, UnicodeEncodeError, OverflowError, UnicodeDecodeError)
         #: What the connection that writes is told besides, each time it is opened.
         self.writer_settings: tuple[str, ...] = ()
         #: Whether to write also if others have changed the file to a write-ahead log.
@@ -100,29 +107,32 @@ class SqliteDatabase:
 
     def rows(self, sql: str, parameters: Parameters = NOTHING) -> list[Row]:
         """Ask a question on a connection of its own: a reader waits for no writer's turn."""
-        with self.gate, self._translating(writing=False):
-            if not self.read_only:
-                return self._ask(sql, parameters)
-            for _ in range(_READ_ATTEMPTS):
-                try:
-                    found = self._ask(sql, parameters)
-                except self.driver.error as error:
-                    if faults.needs_writing(self.driver.code(error)):
-                        self._source.stand_in()
-                    elif self._source.is_unchanged():
-                        raise
-                else:
-                    if self._source.is_unchanged():
-                        return found
-            raise CheckpointReadError(
-                "the database changes while it is read", place=self.path, hint="Try again."
-            )
+        with self.gate:
+            try:
+                return self._look(sql, parameters) if self.read_only else self._ask(sql, parameters)
+            except self._faults as error:
+                raise self._translated(error, writing=False) from error
+
+    def _look(self, sql: str, parameters: Parameters) -> list[Row]:
+        """Ask as one who may not write, of a file that others may be changing."""
+        for _ in range(_READ_ATTEMPTS):
+            try:
+                found = self._ask(sql, parameters)
+            except self.driver.error as error:
+                if faults.needs_writing(self.driver.code(error)):
+                    self._source.stand_in()
+                elif self._source.is_unchanged():
+                    raise
+            else:
+                if self._source.is_unchanged():
+                    return found
+        raise CheckpointReadError("the database changes while it is read", place=self.path, hint="Try again.")
 
     def _ask(self, sql: str, parameters: Parameters) -> list[Row]:
         uri, generation = self._source.current() if self.read_only else (self._own_uri, 0)
         connection = self._take(uri, generation)
         try:
-            found = self._patience.run(lambda: connection.execute(sql, parameters or ()).fetchall())
+            found = self._patience.run(_fetch, connection, sql, parameters or ())
         except BaseException:
             connection.close()
             raise
@@ -165,17 +175,20 @@ class SqliteDatabase:
         Args:
             leaves_no_journal: Keep nothing of what was before in a rollback journal.
         """
-        with self._turn, self.gate, self._translating(writing=True):
-            connection, watch = self._writing()
-            self._patience.let_others_in()
+        with self._turn, self.gate:
             try:
-                self._patience.run(lambda: connection.execute("begin immediate"))
-                version = watch.begin(may_use_log=self.may_use_log)
-                yield SqliteTransaction(connection, version)
-                self._end(connection, leaves_no_journal=leaves_no_journal)
-            except BaseException as problem:
-                self._roll_back(connection, problem)
-                raise
+                connection, watch = self._writing()
+                self._patience.let_others_in()
+                try:
+                    self._patience.run(connection.execute, "begin immediate")
+                    version = watch.begin(may_use_log=self.may_use_log)
+                    yield SqliteTransaction(connection, version)
+                    self._end(connection, leaves_no_journal=leaves_no_journal)
+                except BaseException as problem:
+                    self._roll_back(connection, problem)
+                    raise
+            except self._faults as error:
+                raise self._translated(error, writing=True) from error
             if watch.has_lost_log():
                 self._abandon()
                 self.when_rolled_back()
@@ -189,7 +202,7 @@ class SqliteDatabase:
         if leaves_no_journal:
             connection.execute(_CUT_JOURNAL).fetchall()
         try:
-            self._patience.run(lambda: connection.execute("commit"))
+            self._patience.run(connection.execute, "commit")
         finally:
             if leaves_no_journal:
                 connection.execute(_KEEP_JOURNAL).fetchall()
@@ -211,11 +224,14 @@ class SqliteDatabase:
 
     def outside(self, sql: str, *, wait_seconds: float | None = None) -> list[Row]:
         """Run what cannot be part of a transaction on the connection that writes."""
-        with self._turn, self.gate, self._translating(writing=True):
-            connection, watch = self._writing()
-            found = self._patience.run(lambda: connection.execute(sql).fetchall(), wait_seconds)
-            self._patience.run(watch.note_log)
-            return found
+        with self._turn, self.gate:
+            try:
+                connection, watch = self._writing()
+                found = self._patience.run(_fetch, connection, sql, (), seconds=wait_seconds)
+                self._patience.run(watch.note_log)
+                return found
+            except self._faults as error:
+                raise self._translated(error, writing=True) from error
 
     def _writing(self) -> tuple[Connection, Watch]:
         self._check_open()
@@ -266,7 +282,7 @@ class SqliteDatabase:
         connection = self.driver.connect(uri)
         try:
             for setting in (*_SETTINGS, *settings):
-                self._patience.run(partial(connection.execute, setting)).fetchall()
+                self._patience.run(_fetch, connection, setting, ())
         except BaseException:
             connection.close()
             raise
@@ -276,21 +292,17 @@ class SqliteDatabase:
         if self._closed:
             raise StoreClosedError("the store is closed", place=self.path, hint="Open it again.")
 
-    @contextmanager
-    def _translating(self, *, writing: bool) -> Iterator[None]:
-        try:
-            yield
-        except self.driver.error as error:
-            code = self.driver.code(error)
-            if writing and faults.primary(code) == faults.IOERR:
-                files.forget(self.path)
-            raise faults.fault(
-                str(error), code, self.path, writing=writing, waited_seconds=self._patience.seconds
-            ) from error
-        except (UnicodeEncodeError, OverflowError) as error:
-            raise faults.unbindable(error, self.path) from error
-        except UnicodeDecodeError as error:
-            raise faults.unreadable(error, self.path) from error
+    def _translated(self, error: Exception, *, writing: bool) -> CheckpointError:
+        if isinstance(error, UnicodeDecodeError):
+            return faults.unreadable(error, self.path)
+        if not isinstance(error, self.driver.error):
+            return faults.unbindable(error, self.path)
+        code = self.driver.code(error)
+        if writing and faults.primary(code) == faults.IOERR:
+            files.forget(self.path)
+        return faults.fault(
+            str(error), code, self.path, writing=writing, waited_seconds=self._patience.seconds
+        )
 
     @property
     def is_writing(self) -> bool:
@@ -321,6 +333,10 @@ class SqliteDatabase:
         if self._writer is not None:
             _INHERITED.append(self._writer)
         self._begin()
+
+
+def _fetch(connection: Connection, sql: str, parameters: Any) -> list[Row]:
+    return connection.execute(sql, parameters).fetchall()
 
 
 def split(script: str) -> Iterator[str]:

@@ -94,12 +94,10 @@ class Heads:
         def head_of(session_id: str) -> TrailHead:
             return self._trails.get(session_id) or _read_trail_head(connection, session_id)
 
-        return trails.chain(entries, head_of) if entries else []
+        return trails.chain(entries, head_of)
 
     def append(self, connection: Connection, records: Sequence[AuditRecord]) -> None:
         """Store lines that were just chained, each at the end of its trail and of the tree."""
-        if not records:
-            return
         leaf = _count_leaves(connection) if self._leaves is None else self._leaves
         for record in records:
             connection.execute(_ENTRY, trail.audit_row(record, leaf))

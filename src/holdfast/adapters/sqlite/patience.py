@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from holdfast.adapters.sqlite import faults
 from holdfast.adapters.sqlite.driver import Driver
@@ -34,18 +34,24 @@ class Patience:
         if time.monotonic() - self._met_others_at < _CROWDED_SECONDS:
             time.sleep(_LOOK_SECONDS)
 
-    def run(self, call: Callable[[], T], seconds: float | None = None) -> T:
+    def run(self, call: Callable[..., T], *given: Any, seconds: float | None = None) -> T:
         """Make a call, again and again while others hold the database; in the end raise what it raises."""
-        deadline = None
+        try:
+            return call(*given)
+        except self._driver.error as error:
+            return self._insist(error, lambda: call(*given), seconds)
+
+    def _insist(self, error: Exception, call: Callable[[], T], seconds: float | None) -> T:
         seconds = self.seconds if seconds is None else min(seconds, self.seconds)
-        while True:
+        deadline = None
+        while faults.is_busy(self._driver.code(error)):
+            self._met_others_at = now = time.monotonic()
+            deadline = now + seconds if deadline is None else deadline
+            if now >= deadline:
+                break
+            time.sleep(_LOOK_SECONDS)
             try:
                 return call()
-            except self._driver.error as error:
-                if not faults.is_busy(self._driver.code(error)):
-                    raise
-                self._met_others_at = now = time.monotonic()
-                deadline = now + seconds if deadline is None else deadline
-                if now >= deadline:
-                    raise
-            time.sleep(_LOOK_SECONDS)
+            except self._driver.error as next_error:
+                error = next_error
+        raise error

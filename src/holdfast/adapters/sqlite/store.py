@@ -130,14 +130,14 @@ class SqliteStore(Reading):
     # -- writing -----------------------------------------------------------------------------
 
     def commit(self, commits: Sequence[Commit]) -> list[Exception | None]:
-        erases = any(commit.erased for commit in commits)
+        erases = any([commit.erased for commit in commits])
         try:
             with self._database.transaction(leaves_no_journal=erases) as transaction:
                 outcomes = commit_all(transaction, commits, self._heads, self._clock)
         except _OWN_FAULTS as problem:
             # Nothing was kept. The one at fault is found by trying each on its own.
             return [problem] if len(commits) == 1 else [self.commit([commit])[0] for commit in commits]
-        if erases or any(commit.files for commit in commits):
+        if erases or any([commit.files for commit in commits]):
             self._scrubber.note(is_urgent=erases)
         return outcomes
 
