@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from holdfast.integrations.collecting import uncollected
+from holdfast.integrations.collecting import Uncollected
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +16,7 @@ def collector():
 
 
 def test_it_is_out_inside_and_back_afterwards_whatever_happens() -> None:
-    with pytest.raises(KeyError), uncollected():
+    with pytest.raises(KeyError), Uncollected():
         assert not gc.isenabled()
         raise KeyError
     assert gc.isenabled()
@@ -24,13 +24,13 @@ def test_it_is_out_inside_and_back_afterwards_whatever_happens() -> None:
 
 def test_who_switched_it_off_keeps_it_off() -> None:
     gc.disable()
-    with uncollected():
+    with Uncollected():
         pass
     assert not gc.isenabled()
 
 
 def test_of_two_inside_the_first_that_leaves_lets_it_in() -> None:
-    first, second = uncollected(), uncollected()
+    first, second = Uncollected(), Uncollected()
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)

@@ -319,3 +319,14 @@ def test_a_value_that_has_to_be_taken_apart_is_tried_in_hope_once(monkeypatch):
         assert channels(saver, first) == {"deep": deep}
         assert channels(saver, second) == {"deep": {**deep, "d": 1}}
     assert tries == [True, False, True]
+
+
+def test_a_message_that_came_back_takes_fields_of_its_own_as_any_other_does():
+    with open_saver() as saver:
+        config = put(saver, config_of("t"), {"messages": [AIMessage("a"), AIMessage("b")]})
+        first, second = got(saver, config_of("t")).checkpoint["channel_values"]["messages"]
+        first.score = 3
+        assert (first.score, first.model_extra, second.model_extra) == (3, {"score": 3}, {})
+        put(saver, config, {"messages": [first, second]}, 2)
+        again = got(saver, config_of("t")).checkpoint["channel_values"]["messages"]
+    assert [message.model_extra for message in again] == [{"score": 3}, {}]

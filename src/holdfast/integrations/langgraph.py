@@ -19,7 +19,7 @@ from holdfast.application.service import CheckpointService
 from holdfast.bootstrap import open as open_service
 from holdfast.domain.errors import InvalidIdError
 from holdfast.domain.plain import TypeRegistry
-from holdfast.integrations.collecting import uncollected
+from holdfast.integrations.collecting import Uncollected
 from holdfast.integrations.framework import framework
 from holdfast.integrations.langgraph_listing import listed
 from holdfast.integrations.langgraph_recorder import Place, Recorder
@@ -186,7 +186,7 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
             new_versions,
             self._values(),
             # A run that was answered nothing began the thread, and stays alone on it.
-            is_exclusive=bool(conf.get(NEWEST, _is_of_run(conf, place))),
+            is_exclusive=bool(conf[NEWEST] if NEWEST in conf else _is_of_run(conf, place)),
         )
         return _config(place.thread_id, place.ns, checkpoint["id"])
 
@@ -298,7 +298,7 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
 
     def _checkpoint(self, thread: Thread, put: Put) -> Checkpoint:
         stored = thread.recording.state(thread.workflow_id, put.sequence)
-        with uncollected():
+        with Uncollected():
             found: Any = checkpoint_in(stored, put, self._values())
         return found
 

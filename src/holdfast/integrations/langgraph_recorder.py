@@ -23,7 +23,7 @@ from holdfast.domain.errors import (
     UnstorableValueError,
     UnsupportedTypeError,
 )
-from holdfast.integrations.collecting import uncollected
+from holdfast.integrations.collecting import Uncollected
 from holdfast.integrations.framework import framework
 from holdfast.integrations.langgraph_states import checkpoint_in, draw
 from holdfast.integrations.langgraph_thread import NOTE, REPEATED, WRITES_EVENT, Put, Thread
@@ -112,7 +112,7 @@ class Recorder:
                 return None
             if is_exclusive:
                 _check_newest(thread, place)
-            with uncollected():
+            with Uncollected():
                 said = (thread, place, checkpoint, metadata, new_versions, values)
                 try:
                     return self._queue_put(*said, is_hopeful=True)

@@ -17,7 +17,7 @@ from holdfast.application.stored_state import StoredState
 from holdfast.domain.state import WorkflowState
 from holdfast.integrations.langgraph_thread import NOTE, Put, Space, Standing
 from holdfast.integrations.langgraph_told import take_told, write_told
-from holdfast.integrations.langgraph_values import Kind, Values, kinds_of
+from holdfast.integrations.langgraph_values import Kind, Values
 
 ROOT = ""
 MESSAGES = "messages"
@@ -58,10 +58,10 @@ def draw(
         is_on_top: the checkpoint follows the one that the newest state has of this namespace, so that
             channels of the same version are the same.
     """
-    known = before.spaces.get(ns) if is_on_top else None
+    told_before = before.spaces.get(ns)
+    known = told_before if is_on_top else None
     encode = partial(values.hoped, known.kinds if known else {}) if is_hopeful else values.encode
     said, kept, kinds = _channels(checkpoint, known, names, new_versions, encode)
-    told_before = before.spaces.get(ns)
     space, table = _space(checkpoint, kinds, told_before.names if told_before else ())
     known_from_now = Space(checkpoint["id"], dict(checkpoint["channel_versions"]), kinds, table)
     spaces = {**_staying(before, ns), ns: known_from_now}
@@ -112,20 +112,28 @@ def _channels(
         is_told = known is None or name in new_versions or name not in names or name not in versions
         if known is not None and not is_told and known.versions.get(name) == versions[name]:
             kept.append(name)
-            kinds[name] = known.kinds.get(name)
+            kind = known.kinds.get(name)
         else:
-            said[name], kinds[name] = encode(value, name)
-    return said, kept, kinds_of(kinds.items())
+            said[name], kind = encode(value, name)
+        if kind is not None:
+            kinds[name] = kind
+    return said, kept, kinds
 
 
 def _space(
     checkpoint: Mapping[str, Any], kinds: dict[str, Any], names: Sequence[str]
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Answer what a state holds of a checkpoint beside its channels, and the names that stand in it."""
-    parts = {short: checkpoint[name] for name, short in _NAMED.items() if name in checkpoint}
-    told = write_told({**parts, "id": checkpoint["id"], "kinds": kinds}, names)
-    fields = {key: value for key, value in checkpoint.items() if key not in _NAMED and key not in _TOLD}
-    return {**fields, **told.fields()}, told.names
+    parts: dict[str, Any] = {"id": checkpoint["id"], "kinds": kinds}
+    space: dict[str, Any] = {}
+    for key, value in checkpoint.items():
+        if key in _NAMED:
+            parts[_NAMED[key]] = value
+        elif key not in _TOLD:
+            space[key] = value
+    told = write_told(parts, names)
+    space |= told.fields()
+    return space, told.names
 
 
 def _staying(before: Standing, ns: str) -> dict[str, Space]:
@@ -142,11 +150,9 @@ def _draw_root(
         state.messages = said.pop(MESSAGES, KEPT)
         kept = [name for name in kept if name != MESSAGES]
     # Also where it is empty: a field that comes and goes would move the others about.
-    fields: dict[str, Any] = {"context": Patch(said, kept)}
-    stages = [name for name in others if name != ROOT]
-    if stages:
-        fields["stage_states"] = Patch({}, stages)
-    _assign(state, fields)
+    _assign(state, "context", Patch(said, kept))
+    if others:
+        _assign(state, "stage_states", Patch({}, others))
 
 
 def _draw_stage(
@@ -160,17 +166,14 @@ def _draw_stage(
     is_known: bool,
 ) -> None:
     own: Any = Patch(said, kept) if is_known else said
-    fields: dict[str, Any] = {"stage_states": Patch({ns: own}, [name for name in others if name != ROOT])}
+    _assign(state, "stage_states", Patch({ns: own}, [name for name in others if name != ROOT]))
     root = before.spaces.get(ROOT)
     if root is not None:
-        is_list = root.kinds.get(MESSAGES) == "messages"
-        if is_list:
-            state.messages = KEPT  # type: ignore[assignment]
-        fields["context"] = KEPT
-    _assign(state, fields)
+        if root.kinds.get(MESSAGES) == "messages":
+            _assign(state, MESSAGES, KEPT)
+        _assign(state, "context", KEPT)
 
 
-def _assign(state: WorkflowState, fields: Mapping[str, Any]) -> None:
-    """Give a state parts of which some are not at hand."""
-    for name, value in fields.items():
-        setattr(state, name, value)
+def _assign(state: WorkflowState, name: str, part: Patch) -> None:
+    """Give a state a part that is not at hand as a whole."""
+    setattr(state, name, part)

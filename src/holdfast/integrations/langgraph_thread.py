@@ -138,6 +138,8 @@ class Thread:
         self._is_ahead = False
         self._puts: dict[tuple[str, str], Put] = {}
         self._newest: dict[str, Put] = {}
+        #: By namespace, the largest id that was put, whether it is there or was removed.
+        self._highest: dict[str, str] = {}
         #: Writes that were told before the checkpoint they belong to.
         self._early: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
         self._known = Standing()
@@ -180,7 +182,7 @@ class Thread:
 
     def put(self, ns: str, checkpoint_id: str) -> Put | None:
         """Answer a checkpoint that is there."""
-        found = self.any_put(ns, checkpoint_id)
+        found = self._puts.get((ns, checkpoint_id)) or self.any_put(ns, checkpoint_id)
         return None if found is None or found.is_gone else found
 
     def any_put(self, ns: str, checkpoint_id: str) -> Put | None:
@@ -188,7 +190,11 @@ class Thread:
 
         Ids grow with time: one above all that the end of the journal tells of is not further back.
         """
-        if (ns, checkpoint_id) not in self._puts and self._is_above(ns, checkpoint_id):
+        found = self._puts.get((ns, checkpoint_id))
+        if found is not None or not self._after:
+            return found
+        highest = self._highest.get(ns)
+        if highest is not None and checkpoint_id > highest:
             return None
         return self._found(lambda: self._puts.get((ns, checkpoint_id)))
 
@@ -261,10 +267,6 @@ class Thread:
         """Forget everything: what was taken in was not committed."""
         self._forget()
 
-    def _is_above(self, ns: str, checkpoint_id: str) -> bool:
-        known = [put.id for put in self._puts.values() if put.ns == ns] if self._after else []
-        return bool(known) and checkpoint_id > max(known)
-
     def _found(self, look: Callable[[], Put | None]) -> Put | None:
         found = look()
         while found is None and self._after > 0:
@@ -290,6 +292,8 @@ class Thread:
         vars(self).update(remembered, _after=read["_after"], _is_ahead=True)
         for name in ("_puts", "_newest", "_early"):
             setattr(self, name, {**read[name], **remembered[name]})
+        for ns, highest in read["_highest"].items():
+            self._highest[ns] = max(highest, self._highest.get(ns, ""))
 
     def _read(self, after: int, head: int) -> None:
         self._forget()
@@ -328,6 +332,7 @@ class Thread:
             names=tuple(told["names"]),
         )
         self._puts[put.ns, put.id] = put
+        self._highest[put.ns] = max(put.id, self._highest.get(put.ns, ""))
         for early in self._early.pop((put.ns, put.id), ()):
             self._take_writes(early)
         # Not the one with the largest id: a clock that was put back must not stop a thread.

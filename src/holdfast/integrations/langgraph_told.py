@@ -8,12 +8,24 @@ hidden as a secret; a version is none, and a thread without it could not go on.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
-_dumps = json.JSONEncoder(separators=(",", ":")).encode
+
+def _encoder() -> Callable[[Any], str]:
+    """Make the standard library's encoder once: `JSONEncoder.encode` makes a new one for every call."""
+    parts = vars(json.encoder)
+    if parts["c_make_encoder"] is None:
+        return json.JSONEncoder(separators=(",", ":")).encode
+    # No markers: threads share it. Default, strings, indent, separators; keys neither sorted nor skipped.
+    make, strings = parts["c_make_encoder"], parts["encode_basestring_ascii"]
+    pieces = make(None, json.JSONEncoder().default, strings, None, ":", ",", False, False, True)
+    return lambda told: "".join(pieces(told, 0))
+
+
+_dumps = _encoder()
 #: A table of names is begun anew when it has so many times as many as are used, and some more.
 _WASTE = 2
 _SPARE = 16
@@ -88,7 +100,12 @@ class _Names:
         return number
 
     def _versions(self, versions: Mapping[str, Any]) -> list[Any]:
-        return [part for name, version in versions.items() for part in (self._of(name), version)]
+        table, use, told = self.table, self.used.add, list[Any]()
+        for name, version in versions.items():
+            number = table.setdefault(name, len(table))
+            use(number)
+            told += number, version
+        return told
 
     def _kind(self, kind: Any) -> Any:
         if isinstance(kind, dict):

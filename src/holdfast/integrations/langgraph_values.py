@@ -281,7 +281,8 @@ def _messages(stored: Iterable[Any]) -> list[BaseMessage]:
         # As pydantic does for what is known to be right: it was when it was stored, and is verified.
         _set_dict(message, fields)
         _set_fields(message, set(_FIELDS[cls]))
-        _set_extra(message, None)
+        # Its own: who adds a field of his to a message finds room for it.
+        _set_extra(message, {})
         _set_private(message, None)
         made.append(message)
     return made
@@ -307,8 +308,3 @@ def _is_plain(value: Any) -> bool:
 
 def _name(value: Any) -> str:
     return f"{type(value).__module__}.{type(value).__qualname__}"
-
-
-def kinds_of(pairs: Iterable[tuple[str, Kind]]) -> dict[str, Any]:
-    """Keep only the kinds that say something."""
-    return {name: kind for name, kind in pairs if kind is not None}
