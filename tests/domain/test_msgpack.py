@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.errors import CheckpointCorruptError, UnstorableValueError
-from holdfast.domain.msgpack import MAX_DEPTH, array_head, contains, map_head, pack, shape, text_of, unpack
+from holdfast.domain.msgpack import (
+    MAX_DEPTH,
+    array_head,
+    contains,
+    head_bytes,
+    map_head,
+    pack,
+    shape,
+    text_of,
+    unpack,
+)
 from tests.values import depth_of, fingerprint, nested, plain_trees
 
 
@@ -28,6 +38,7 @@ def test_sizes_around_every_border_agree(size: int) -> None:
         assert pack(plain) == ormsgpack.packb(plain)
         assert unpack(pack(plain)) == plain
     assert array_head(size) == pack([0] * size)[: len(array_head(size))]
+    assert head_bytes(size) == len(array_head(size)) == len(map_head(size))
     assert map_head(size) == pack({str(i): 0 for i in range(size)})[: len(map_head(size))]
 
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
 from holdfast.adapters.redaction import engine
 from holdfast.domain.placeholders import Placeholders, is_placeholder
 from holdfast.domain.secret_keys import AT_ROOT, Around, SecretKeys, below
+from holdfast.domain.secret_pairs import PairedPaths
 from holdfast.domain.secret_text import SecretText
 from tests.canaries import TOKENS
 
@@ -62,3 +68,22 @@ def test_so_many_keys_are_remembered_and_no_more() -> None:
     for number in range(10_000):
         keys.known(f"key {number}")
     assert len(keys._known) <= 4096
+
+
+_STEPS = st.sampled_from(["messages", "role", "name", "Key", "value", "token", "auth", "v", "$hf", 0, 1, 2])
+
+
+@given(st.lists(_STEPS, max_size=5), st.sampled_from(["set", "splice", "append", "delete"]))
+def test_a_path_that_is_silent_is_plain_and_no_pair_is_concerned(path: list[Any], what: str) -> None:
+    keys = SecretKeys(TEXT)
+    is_plain = keys.are_plain(path)
+    if keys.are_silent(path, is_list=what == "splice"):
+        # What stands beside is not even asked for.
+        assert is_plain and not PairedPaths(keys, lambda _: "password").concern({"op": what, "path": path})
+
+
+def test_paths_of_a_conversation_are_silent_once_their_keys_were_met() -> None:
+    keys = SecretKeys(TEXT)
+    path = ["messages", 3, "content"]
+    assert not keys.are_silent(path, is_list=False)
+    assert keys.are_plain(path) and keys.are_silent(path, is_list=False)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from holdfast.adapters.redaction import engine
 from holdfast.domain.placeholders import Placeholders, is_placeholder
 from holdfast.domain.secret_keys import AT_ROOT, Around, SecretKeys
 from holdfast.domain.secret_text import SecretText
-from holdfast.domain.secret_tree import SecretTree
+from holdfast.domain.secret_tree import BETWEEN, SecretTree
 from tests.canaries import TOKENS
 
 TEXT = SecretText(Placeholders(b"k" * 16), engine(), {})
@@ -103,3 +105,19 @@ def test_several_keys_of_one_object_are_renamed_at_once() -> None:
     assert list(hidden) == [TEXT.hide(SECRET), TEXT.hide(other), "c"]
     assert list(hidden[TEXT.hide(SECRET)]) == [TEXT.hide(other)]
     assert len(paths) == 3
+
+
+_WORDS = ["role", "content", "name", "value", "Key", "password", "auth", "v", "$hf", "tuple", "x", SECRET]
+_TREES = st.recursive(
+    st.sampled_from([*_WORDS, 1, 2.5, None, True, b"content"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(_WORDS), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(_TREES)
+def test_where_the_texts_of_a_tree_are_clean_nothing_in_it_is_hidden(tree: Any) -> None:
+    # Asked twice: keys that were met before are looked at once.
+    for found in (TREE.texts(tree, 0), TREE.texts(tree, 0)):
+        if found is not None and TEXT.is_clean(BETWEEN.join(found)):
+            assert hide(tree, under=0) == (tree, [])

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import ormsgpack
+from ormsgpack import packb, unpackb
 
 from holdfast.domain import msgpack
 from holdfast.domain.plain import Plain, TypeRegistry, to_plain
@@ -41,21 +42,25 @@ class OrmsgpackPacker:
             UnsupportedTypeError: nobody registered a type; names the path.
             UnstorableValueError: a value contains itself or is nested too deep; names the path.
         """
-        if type(value) is Plain:
-            return pack_plain(value.tree)
         try:
-            data = ormsgpack.packb(value, None, _OPTIONS)
-            if b"$" not in data or not msgpack.contains(data, _MARK, rare=1):
+            data = packb(value, None, _OPTIONS)
+            if _MARK[1] not in data or not msgpack.contains(data, _MARK, rare=1):
                 return data
         except TypeError:
+            if type(value) is Plain:
+                return pack_plain(value.tree)
             packed = self._pack_copy(value)
             if packed is not None:
                 return packed
         return pack_plain(to_plain(value, self._registry))
 
-    def pack_plain(self, plain: Any) -> bytes:
+    @staticmethod
+    def pack_plain(plain: Any) -> bytes:
         """Encode a plain tree as it is."""
-        return pack_plain(plain)
+        try:
+            return packb(plain, None, _OPTIONS)
+        except TypeError:
+            return msgpack.pack(plain)
 
     def unpack(self, data: bytes) -> Any:
         """Decode packed bytes to a plain tree.
@@ -64,7 +69,7 @@ class OrmsgpackPacker:
             CheckpointCorruptError: the bytes are not what `pack` gives.
         """
         try:
-            return ormsgpack.unpackb(data)
+            return unpackb(data)
         except ValueError:
             return msgpack.unpack(data)
 
@@ -72,19 +77,14 @@ class OrmsgpackPacker:
         """Pack a tagged copy; None where only the exact way is right or can name what is wrong."""
         copy = _Copy(self._registry, self)
         try:
-            data = ormsgpack.packb(copy.of(value), None, _OPTIONS)
+            data = packb(copy.of(value), None, _OPTIONS)
         except Exception:
             return None
         # More marks than tags: the caller's own data looks like tags and must be escaped.
         return data if data.count(_MARK) == copy.tags else None
 
 
-def pack_plain(plain: Any) -> bytes:
-    """Encode a plain tree as it is."""
-    try:
-        return ormsgpack.packb(plain, None, _OPTIONS)
-    except TypeError:
-        return msgpack.pack(plain)
+pack_plain = OrmsgpackPacker.pack_plain
 
 
 class _Copy:

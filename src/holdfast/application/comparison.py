@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import lru_cache
 from itertools import compress
 from operator import ne
-from typing import Any, NamedTuple
+from typing import Any
 
 from holdfast.application.nodes import ListNode, Node, ObjectNode, is_tagged, items_of, plain_of
 from holdfast.domain import delta
@@ -34,82 +32,70 @@ Path = tuple[str | int, ...]
 
 def compare(old: Node, new: Node, packer: Packer) -> list[Operation]:
     """Find the operations that turn one node into another."""
-    return _Comparison(packer).nodes(old, new, ()).ops
-
-
-class _Change(NamedTuple):
-    """Operations and about how many bytes they are."""
-
-    ops: list[Operation]
-    weight: int
-
-
-_SAME = _Change([], 0)
-
-
-def _total(parts: list[_Change]) -> _Change:
-    if len(parts) == 1:
-        return parts[0]
-    return _Change([op for part in parts for op in part.ops], sum(part.weight for part in parts))
-
-
-@lru_cache(maxsize=4096)
-def _path_bytes(path: Path) -> int:
-    weight = 5 + 5 * len(path)
-    for step in path:
-        if isinstance(step, str):
-            weight += len(step) if step.isascii() else len(step.encode())
-    return weight
+    comparison = _Comparison(packer)
+    comparison.nodes(old, new, ())
+    return comparison.ops
 
 
 class _Comparison:
-    """Compares nodes, and leaves part by part where they differ."""
+    """Compares nodes, and leaves part by part where they differ.
+
+    What is found is added to `ops`. Methods answer about how many bytes they added; None, and nothing is
+    added, where they have no answer.
+    """
+
+    __slots__ = ("_pack", "_packer", "_unpack", "ops")
 
     def __init__(self, packer: Packer) -> None:
         self._packer = packer
+        self._pack = packer.pack_plain
+        self._unpack = packer.unpack
+        self.ops: list[Operation] = []
 
-    def nodes(self, old: Node, new: Node, path: Path) -> _Change:
+    def nodes(self, old: Node, new: Node, path: Path) -> int:
         if old is new or old == new:
-            return _SAME
+            return 0
+        mark = len(self.ops)
         # The usual kinds first: every commit comes this way for each part that changed.
         if type(old) is ListNode and type(new) is ListNode:
-            return self._lighter(self._lists(old, new, path), new, path, 0)
+            return self._lighter(self._lists(old, new, path), mark, new, path, 0)
         if type(old) is ObjectNode and type(new) is ObjectNode:
-            return self._lighter(self._objects(old, new, path), new, path, _READABLE_BYTES)
+            return self._lighter(self._objects(old, new, path), mark, new, path, _READABLE_BYTES)
         if type(old) is bytes and type(new) is bytes:
-            change = self._small_objects(old, new, path)
-            if change is not None:
-                return change
+            weight = self._small_objects(old, new, path)
+            if weight is not None:
+                return weight
         kind = _kind(new)
         if kind == "other" or kind != _kind(old) or len(path) >= _COMPARED_LEVELS:
             return self._set(new, path)
         extra = _READABLE_BYTES if kind == "dict" else 0
-        return self._lighter(self._parts(kind, old, new, path), new, path, extra)
+        return self._lighter(self._parts(kind, old, new, path), mark, new, path, extra)
 
-    def _lighter(self, change: _Change | None, new: Node, path: Path, extra_bytes: int) -> _Change:
-        """Choose the change of the parts, unless there is none or a new value weighs less."""
-        limit = len(new) + extra_bytes
-        # The weight of the path matters only where it is close.
-        if change and (change.weight <= limit or change.weight <= limit + _SET_BYTES + _path_bytes(path)):
-            return change
+    def _lighter(self, weight: int | None, mark: int, new: Node, path: Path, extra_bytes: int) -> int:
+        """Keep what the parts added since a mark, unless that is nothing or a new value weighs less."""
+        if weight is not None:
+            limit = len(new) + extra_bytes
+            # The weight of the path matters only where it is close.
+            if weight <= limit or weight <= limit + _SET_BYTES + _path_bytes(path):
+                return weight
+            del self.ops[mark:]
         return self._set(new, path)
 
-    def _small_objects(self, old: bytes, new: bytes, path: Path) -> _Change | None:
-        """Compare two small objects; None unless they are as `_members` wants them."""
-        if not (_is_small_map(old) and _is_small_map(new)) or len(path) >= _COMPARED_LEVELS:
+    def _small_objects(self, old: bytes, new: bytes, path: Path) -> int | None:
+        """Compare two objects of at most 15 members; None unless they are as `_members` wants them."""
+        if not (0x80 < old[0] < 0x90 and 0x80 < new[0] < 0x90) or len(path) >= _COMPARED_LEVELS:
             return None
-        return self._members(self._packer.unpack(old), self._packer.unpack(new), len(new), path)
+        was, now = self._unpack(old), self._unpack(new)
+        return None if TAG in was or TAG in now else self._members(was, now, len(new), path)
 
-    def _members(
-        self, was: dict[str, Any], now: dict[str, Any], size_bytes: int, path: Path
-    ) -> _Change | None:
+    def _members(self, was: dict[str, Any], now: dict[str, Any], size_bytes: int, path: Path) -> int | None:
         """Compare objects of the same keys that hold texts and scalars only; None for any other.
 
         The usual case, an edited message or task, without a node for each member.
         """
         if list(was) != list(now):
             return None
-        ops, weight = [], 0
+        ops, here, weight = [], _path_bytes(path), 0
         for key, value in now.items():
             before = was[key]
             if type(value) not in _EXACT or type(before) not in _EXACT:
@@ -117,17 +103,17 @@ class _Comparison:
             if type(before) is not type(value) or before != value:
                 op, more = _member(before, value, (*path, key))
                 ops.append(op)
-                weight += more
-        limit = size_bytes + _READABLE_BYTES
-        if weight <= limit or weight <= limit + _SET_BYTES + _path_bytes(path):
-            return _Change(ops, weight)
-        return None
+                weight += more + here + _text_bytes(key)
+        if weight > size_bytes + _READABLE_BYTES + _SET_BYTES + here:
+            return None
+        self.ops += ops
+        return weight
 
-    def _set(self, new: Node, path: Path) -> _Change:
-        weight = _SET_BYTES + _path_bytes(path) + len(new)
-        return _Change([delta.set_value(path, plain_of(new, self._packer))], weight)
+    def _set(self, new: Node, path: Path) -> int:
+        self.ops.append(delta.set_value(path, plain_of(new, self._packer)))
+        return _SET_BYTES + _path_bytes(path) + len(new)
 
-    def _parts(self, kind: str, old: Node, new: Node, path: Path) -> _Change | None:
+    def _parts(self, kind: str, old: Node, new: Node, path: Path) -> int | None:
         """Compare the parts of two values of a kind; None if they have none in common."""
         if kind == "dict":
             return self._objects(*self._as_objects(old, new), path)
@@ -135,12 +121,12 @@ class _Comparison:
             return self._lists(self._as_list(old), self._as_list(new), path)
         if kind == "tagged":
             return self._tagged(plain_of(old, self._packer), plain_of(new, self._packer), path)
-        return _grown(old, new, path) if isinstance(old, bytes) and isinstance(new, bytes) else None
+        return self._grown(old, new, path) if isinstance(old, bytes) and isinstance(new, bytes) else None
 
     def _as_objects(self, old: Node, new: Node) -> tuple[ObjectNode, ObjectNode]:
         """See two objects as nodes; of two leaves, without the members that are plainly the same."""
         if isinstance(old, bytes) and isinstance(new, bytes):
-            was, now = self._packer.unpack(old), self._packer.unpack(new)
+            was, now = self._unpack(old), self._unpack(new)
             if list(was) == list(now):
                 keys = [key for key in now if not _is_plainly_same(was[key], now[key])]
                 was, now = {key: was[key] for key in keys}, {key: now[key] for key in keys}
@@ -151,91 +137,103 @@ class _Comparison:
         return node if isinstance(node, ObjectNode) else self._object(plain_of(node, self._packer))
 
     def _object(self, plain: dict[str, Any]) -> ObjectNode:
-        pack = self._packer.pack_plain
+        pack = self._pack
         return ObjectNode({key: pack(item) for key, item in plain.items()})
 
     def _as_list(self, node: Node) -> ListNode:
         if isinstance(node, ListNode):
             return node
         assert isinstance(node, bytes)
-        count = len(self._packer.unpack(node))
+        count = len(self._unpack(node))
         return ListNode([node] if count else [], count, max(count, 1))
 
-    def _tagged(self, old: Any, new: Any, path: Path) -> _Change | None:
+    def _tagged(self, old: Any, new: Any, path: Path) -> int | None:
         """Compare the contents of two tagged objects; None unless they are of one open type."""
-        pack = self._packer.pack_plain
+        pack = self._pack
         was, now = old.pop("v", None), new.pop("v", None)
         if new[TAG] not in _OPEN_TAGS or pack(old) != pack(new):
             return None
         return self.nodes(pack(was), pack(now), (*path, "v"))
 
-    def _objects(self, old: ObjectNode, new: ObjectNode, path: Path) -> _Change:
+    def _grown(self, old: bytes, new: bytes, path: Path) -> int | None:
+        """Express a string that grew as an append."""
+        was, now = text_of(old), text_of(new)
+        if not was or not now.startswith(was):
+            return None
+        self.ops.append(delta.append(path, now[len(was) :].decode()))
+        return _APPEND_BYTES + _path_bytes(path) + len(now) - len(was)
+
+    def _objects(self, old: ObjectNode, new: ObjectNode, path: Path) -> int:
         """Keep the members that stay in order, then add the others at the end, as `set` does."""
-        known, order = old.children, list(new.children)
-        kept = _kept(list(known), order)
-        parts = []
+        known, children = old.children, new.children
+        kept, weight = _kept(list(known), order := list(children)), 0
         if len(kept) < len(known):
             stays = set(kept)
-            parts = [self._delete((*path, key)) for key in known if key not in stays]
+            for key in known:
+                if key not in stays:
+                    self.ops.append(delta.delete((*path, key)))
+                    weight += _DELETE_BYTES + _path_bytes((*path, key))
         for key in kept:
-            was, child = known[key], new.children[key]
+            was, child = known[key], children[key]
             if was is not child:
-                parts.append(self.nodes(was, child, (*path, key)))
-        parts += [self._set(new.children[key], (*path, key)) for key in order[len(kept) :]]
-        return _total(parts)
+                weight += self.nodes(was, child, (*path, key))
+        for key in order[len(kept) :]:
+            weight += self._set(children[key], (*path, key))
+        return weight
 
-    def _delete(self, path: Path) -> _Change:
-        return _Change([delta.delete(path)], _DELETE_BYTES + _path_bytes(path))
+    def _lists(self, old: ListNode, new: ListNode, path: Path) -> int:
+        weight = 0
+        for first, last in _runs(old, new):
+            weight += self._run(old, new, first, last, path)
+        return weight
 
-    def _lists(self, old: ListNode, new: ListNode, path: Path) -> _Change:
-        return _total([self._run(old, new, first, last, path) for first, last in _runs(old, new)])
-
-    def _run(self, old: ListNode, new: ListNode, first: int, last: int, path: Path) -> _Change:
+    def _run(self, old: ListNode, new: ListNode, first: int, last: int, path: Path) -> int:
         """Compare the items of differing chunks, `first` up to `last`; the last run may end differently."""
-        added = _added(old, new, first) if last >= len(old.chunks) else None
-        if added is not None:
-            items = self._packer.unpack(added)
-            weight = _SPLICE_BYTES + _path_bytes(path) + len(added)
-            return _Change([delta.splice(path, old.count, 0, items)], weight)
-        edited = self._edited(old, new, first, last, path)
-        if edited is not None:
-            return edited
+        if new.count > old.count and last >= len(old.chunks):
+            added = _added(old, new, first)
+            if added is not None:
+                self.ops.append(delta.splice(path, old.count, 0, self._unpack(added)))
+                return _SPLICE_BYTES + _path_bytes(path) + len(added)
+        if old.count == new.count and old.step == new.step:
+            edited = self._edited(old, new, first, last, path)
+            if edited is not None:
+                return edited
         start, was, now, plain = self._items(old, new, first, last)
-        parts, shift = [], 0
+        weight = shift = 0
         for splice in align(was, now):
             gone = was[splice.at - shift : splice.at - shift + splice.remove]
-            parts.append(self._splice(splice, start, gone, now, plain, path))
+            weight += self._splice(splice, start, gone, now, plain, path)
             shift += splice.stop - splice.start - splice.remove
-        return _total(parts)
+        return weight
 
-    def _edited(self, old: ListNode, new: ListNode, first: int, last: int, path: Path) -> _Change | None:
-        """Compare items where they stand; None unless as many are there and most of them stayed the same."""
-        if old.count != new.count or old.step != new.step:
-            return None
-        parts = []
-        for chunk in range(first, last):
-            was, now = self._packer.unpack(old.chunks[chunk]), self._packer.unpack(new.chunks[chunk])
+    def _edited(self, old: ListNode, new: ListNode, first: int, last: int, path: Path) -> int | None:
+        """Compare items where they stand; None unless most of them stayed the same."""
+        mark, weight, start = len(self.ops), 0, first * new.step
+        for before, after in zip(old.chunks[first:last], new.chunks[first:last], strict=True):
+            was, now = self._unpack(before), self._unpack(after)
             changed = _unequal(was, now)
-            if changed is None or (2 * len(changed) > len(now) and len(changed) > 1):
-                return None
-            patched = was.copy()
-            for at in changed:
-                patched[at] = now[at]
-            # Python calls 1 and True equal: only the bytes prove that the others are the same.
-            if self._packer.pack_plain(patched) != new.chunks[chunk]:
-                return None
-            start = chunk * new.step
-            parts += [self._item(was[at], now[at], (*path, start + at)) for at in changed]
-        return _total(parts)
+            if changed is not None and (2 * len(changed) <= len(now) or len(changed) == 1):
+                gone = [was[at] for at in changed]
+                for at in changed:
+                    was[at] = now[at]
+                # Python calls 1 and True equal: only the bytes prove that the others are the same.
+                if self._pack(was) == after:
+                    for at, item in zip(changed, gone, strict=True):
+                        weight += self._item(item, now[at], (*path, start + at))
+                    start += new.step
+                    continue
+            del self.ops[mark:]
+            return None
+        return weight
 
-    def _item(self, was: Any, now: Any, path: Path) -> _Change:
+    def _item(self, was: Any, now: Any, path: Path) -> int:
         """Compare one item of a list with the one in its place."""
-        packed = self._packer.pack_plain(now)
+        packed = self._pack(now)
         if type(was) is type(now) is dict and TAG not in now and TAG not in was:
-            change = self._members(was, now, len(packed), path)
-            if change is not None:
-                return change
-        return self.nodes(self._packer.pack_plain(was), packed, path)
+            weight = self._members(was, now, len(packed), path)
+            if weight is not None:
+                return weight
+        return self.nodes(self._pack(was), packed, path)
 
     def _items(
         self, old: ListNode, new: ListNode, first: int, last: int
@@ -244,7 +242,7 @@ class _Comparison:
 
         In a single chunk, items at the ends that Python calls equal are left out if the bytes prove them so.
         """
-        pack, start = self._packer.pack_plain, first * new.step
+        pack, start = self._pack, first * new.step
         was, now = items_of(old, first, last, self._packer), items_of(new, first, last, self._packer)
         if last - first == 1 and was and now:
             head, tail = _equal_ends(was, now)
@@ -260,30 +258,42 @@ class _Comparison:
 
     def _splice(
         self, splice: Splice, start: int, gone: list[bytes], now: list[bytes], plain: list[Any], path: Path
-    ) -> _Change:
+    ) -> int:
         """Change the items in place as far as there are as many, if that is less than writing them anew."""
-        at = start + splice.at
+        at, mark = start + splice.at, len(self.ops)
         come, items = now[splice.start : splice.stop], plain[splice.start : splice.stop]
-        whole = self._plain_splice(at, len(gone), come, items, path)
+        whole = _SPLICE_BYTES + _path_bytes(path) + sum(map(len, come))
         both = min(len(gone), len(come))
-        if not both or not self._is_worth_pairing(gone, come, both, (*path, at)):
-            return whole
-        parts = [self.nodes(gone[index], come[index], (*path, at + index)) for index in range(both)]
+        if both and self._is_worth_pairing(gone, come, both, (*path, at)):
+            weight = self._paired(gone, come, items, at, path, whole)
+            if weight < whole:
+                return weight
+            del self.ops[mark:]
+        self.ops.append(delta.splice(path, at, len(gone), items))
+        return whole
+
+    def _paired(
+        self, gone: list[bytes], come: list[bytes], items: list[Any], at: int, path: Path, limit: int
+    ) -> int:
+        """Change items in place, then the rest; stop where that weighs as much as the limit."""
+        weight = both = 0
+        for both, (was, now) in enumerate(zip(gone, come, strict=False), 1):
+            weight += self.nodes(was, now, (*path, at + both - 1))
+            if weight >= limit:
+                return weight
         if len(gone) != len(come):
-            parts.append(self._plain_splice(at + both, len(gone) - both, come[both:], items[both:], path))
-        paired = _total(parts)
-        return paired if paired.weight < whole.weight else whole
+            self.ops.append(delta.splice(path, at + both, len(gone) - both, items[both:]))
+            weight += _SPLICE_BYTES + _path_bytes(path) + sum(map(len, come[both:]))
+        return weight
 
     def _is_worth_pairing(self, gone: list[bytes], come: list[bytes], both: int, path: Path) -> bool:
         """Tell by a few items all over a long run whether any has something of the one before."""
         if both <= 4 * _SAMPLE_ITEMS:
             return True
-        places = range(0, both, both // _SAMPLE_ITEMS)
-        return any(self.nodes(gone[at], come[at], path).weight < len(come[at]) for at in places)
-
-    def _plain_splice(self, at: int, remove: int, come: list[bytes], plain: list[Any], path: Path) -> _Change:
-        weight = _SPLICE_BYTES + _path_bytes(path) + sum(map(len, come))
-        return _Change([delta.splice(path, at, remove, plain)], weight)
+        mark, places = len(self.ops), range(0, both, both // _SAMPLE_ITEMS)
+        is_worth = any(self.nodes(gone[at], come[at], path) < len(come[at]) for at in places)
+        del self.ops[mark:]
+        return is_worth
 
 
 def _unequal(old: list[Any], new: list[Any]) -> list[int] | None:
@@ -294,21 +304,23 @@ def _unequal(old: list[Any], new: list[Any]) -> list[int] | None:
         return None
 
 
-def _is_small_map(data: bytes) -> bool:
-    """Tell whether packed bytes are an object of at most 15 members that is not a tagged one."""
-    return 0x80 < data[0] < 0x90 and not is_tagged(data)
-
-
 def _member(before: Any, value: Any, path: Path) -> tuple[Operation, int]:
-    """Set a scalar or a text, or append to a text; answers about how many bytes that is, too."""
+    """Set a scalar or a text, or append to a text; answers about how many bytes that is without the path."""
     if type(value) is str:
         if type(before) is str and before and value.startswith(before):
             added = value[len(before) :]
-            return delta.append(path, added), _APPEND_BYTES + _path_bytes(path) + _text_bytes(added)
+            return delta.append(path, added), _APPEND_BYTES + _text_bytes(added)
         size = _text_bytes(value)
     else:
         size = len(value) if type(value) is bytes else 9
-    return delta.set_value(path, value), _SET_BYTES + _path_bytes(path) + size
+    return delta.set_value(path, value), _SET_BYTES + size
+
+
+def _path_bytes(path: Path) -> int:
+    weight = 5
+    for step in path:
+        weight += _text_bytes(step) if type(step) is str else 5
+    return weight
 
 
 def _text_bytes(text: str) -> int:
@@ -328,15 +340,6 @@ def _kind(node: Node) -> str:
     return "tagged" if is_tagged(node) else shape(node)
 
 
-def _grown(old: bytes, new: bytes, path: Path) -> _Change | None:
-    """Express a string that grew as an append."""
-    was, now = text_of(old), text_of(new)
-    if not was or not now.startswith(was):
-        return None
-    weight = _APPEND_BYTES + _path_bytes(path) + len(now) - len(was)
-    return _Change([delta.append(path, now[len(was) :].decode())], weight)
-
-
 def _kept(old: list[str], new: list[str]) -> list[str]:
     """Find the members at the front of `new` that also follow each other in `old`."""
     if new[: len(old)] == old:
@@ -353,21 +356,16 @@ def _kept(old: list[str], new: list[str]) -> list[str]:
     return kept
 
 
-def _runs(old: ListNode, new: ListNode) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of neighbouring chunks that differ."""
-    longest = max(len(old.chunks), len(new.chunks))
+def _runs(old: ListNode, new: ListNode) -> list[tuple[int, int]]:
+    """Give the ranges of neighbouring chunks that differ."""
+    shared, longest = sorted((len(old.chunks), len(new.chunks)))
     if old.step != new.step:
-        yield 0, longest
-        return
-    shared = min(len(old.chunks), len(new.chunks))
-    first = -1
-    for index in range(longest):
-        is_same = index < shared and old.chunks[index] == new.chunks[index]
-        if is_same and first >= 0:
-            yield first, index
-        first = -1 if is_same else index if first < 0 else first
-    if first >= 0:
-        yield first, longest
+        return [(0, longest)]
+    runs: list[tuple[int, int]] = []
+    for index in [*compress(range(shared), map(ne, old.chunks, new.chunks)), *range(shared, longest)]:
+        first = runs.pop()[0] if runs and runs[-1][1] == index else index
+        runs.append((first, index + 1))
+    return runs
 
 
 def _body(node: ListNode, chunk: int) -> bytes:
@@ -385,7 +383,7 @@ def _equal_ends(old: list[Any], new: list[Any]) -> tuple[int, int]:
 
 def _added(old: ListNode, new: ListNode, first: int) -> bytes | None:
     """Give the packed list of items added at the end if nothing else changed from chunk `first` on."""
-    if old.step != new.step or new.count <= old.count or first < len(old.chunks) - 1:
+    if old.step != new.step or first < len(old.chunks) - 1:
         return None
     bodies = [_body(new, chunk) for chunk in range(first, len(new.chunks))]
     if first < len(old.chunks):

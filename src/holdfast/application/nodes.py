@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from holdfast.domain.errors import InvalidStateError
-from holdfast.domain.msgpack import array_head, contains, map_head, shape
+from holdfast.domain.msgpack import array_head, contains, head_bytes, shape
 from holdfast.domain.tree import TAG
 from holdfast.ports import Packer
 
@@ -20,7 +20,7 @@ from holdfast.ports import Packer
 SPLIT_BYTES = 4 * 1024
 #: A chunk of a list holds so many items, fewer if they are large.
 CHUNK_ITEMS = 64
-CHUNK_BYTES = 8 * 1024
+CHUNK_BYTES = 4 * 1024
 #: Below so many levels of parts everything is a leaf.
 PART_LEVELS = 16
 
@@ -44,8 +44,8 @@ class ObjectNode:
         """Count the packed bytes when first asked for."""
         if self._size < 0:
             children = self.children
-            head = len(map_head(len(children)))
-            self._size = head + sum(map(_key_bytes, children)) + sum(map(len, children.values()))
+            keys = sum(map(_key_bytes, children))
+            self._size = head_bytes(len(children)) + keys + sum(map(len, children.values()))
         return self._size
 
 
@@ -60,14 +60,15 @@ class ListNode:
         self.step = step
         self._size = -1
         #: So many chunks at the beginning are known to hold no tagged object.
-        self._clean: int = _shared(chunks, base.clean) if base is not None else 0
+        self._clean: int = _shared(chunks, base.clean) if base is not None and base._clean else 0
 
     def __len__(self) -> int:
         """Count the packed bytes when first asked for."""
         if self._size < 0:
-            full, rest = divmod(self.count, self.step)
-            heads = full * len(array_head(self.step)) + (len(array_head(rest)) if rest else 0)
-            self._size = len(array_head(self.count)) + sum(map(len, self.chunks)) - heads
+            count, step = self.count, self.step
+            rest = count % step
+            heads = count // step * head_bytes(step) + (head_bytes(rest) if rest else 0)
+            self._size = head_bytes(count) + sum(map(len, self.chunks)) - heads
         return self._size
 
     @property
@@ -200,10 +201,14 @@ class NodeReader:
                 return node
         elif type(value) is list and type(base) is ListNode:
             return self._list(value, base, promise)
+        return self._leaf(value, base, level)
+
+    def _leaf(self, value: Any, base: Node | None, level: int) -> Node:
+        """Read a value whose base has no parts: as one leaf, or in parts if it has become large."""
         data = self._pack(value)
         if data == base:
             return base
-        if not _is_splittable(data, level):
+        if len(data) <= SPLIT_BYTES or not _is_splittable(data, level):
             return data
         # From the bytes: the caller's value is not read again. They are let go of before the parts are made.
         plain, size_bytes = self._unpack(data), len(data)
@@ -224,16 +229,16 @@ class NodeReader:
         known = base.children
         promises = promise if type(promise) is dict else _NO_PROMISES
         children: dict[str, Node] = {}
-        is_same, pack = True, self._pack
+        is_same, inner = True, level + 1
         for key, value in fields.items():
             old = known.get(key)
-            # Most members are small leaves that did not change.
-            if type(old) is bytes and type(value) is not Patch and pack(value) == old:
-                children[key] = old
-                continue
-            if old is None and not _is_plain_key(key):
+            if type(old) is bytes and type(value) is not Patch:
+                node = self._leaf(value, old, inner)
+            elif old is None and not _is_plain_key(key):
                 return None
-            children[key] = node = self.node(value, old, promises.get(key), level + 1)
+            else:
+                node = self.node(value, old, promises.get(key), inner)
+            children[key] = node
             is_same = is_same and node is old
         return base if is_same and list(children) == list(known) else ObjectNode(children)
 
@@ -268,15 +273,19 @@ class NodeReader:
             tail = value[base.count :]
             if tail or len(value) == base.count:
                 return self._longer(base, tail)
-        items, step, old = value.copy(), base.step, base.chunks
-        pack, parts = self._pack, [items[at : at + step] for at in range(0, len(items), step)]
-        clean = base.clean
-        chunks = [self._packed_again(part, was) for part, was in zip(parts, clean, strict=False)]
-        chunks += [pack(part) for part in parts[len(chunks) :]]
-        if chunks == old and len(items) == base.count:
-            return base
-        shared = [mine if new == mine else new for new, mine in zip(chunks, old, strict=False)]
-        return ListNode(shared + chunks[len(shared) :], len(items), step, base)
+        items, step, clean, known = value.copy(), base.step, base.clean, iter(base.chunks)
+        chunks: list[bytes] = []
+        is_same = len(items) == base.count
+        for at in range(0, len(items), step):
+            part, was = items[at : at + step], next(known, b"")
+            is_clean = len(chunks) < len(clean)
+            data = self._packed_again(part, was) if is_clean else self._pack(part)
+            if data == was:
+                data = was
+            else:
+                is_same = False
+            chunks.append(data)
+        return base if is_same else ListNode(chunks, len(items), step, base)
 
     def _packed_again(self, items: list[Any], clean: bytes) -> bytes:
         """Pack items that were without tags before: if their bytes are the same, nobody need look for any."""

@@ -69,8 +69,9 @@ def take(
     """
     root = base.root if base else _EMPTY
     copy = dict(fields)
+    promises = _promises(append_only) if append_only else None
     try:
-        return Snapshot(NodeReader(packer).node(copy, root, _promises(append_only), 0))
+        return Snapshot(NodeReader(packer).node(copy, root, promises, 0))
     except (UnsupportedTypeError, UnstorableValueError):
         # A part knows only the path inside itself; packing the whole names the full one.
         packer.pack({key: without_patches(value) for key, value in copy.items()})

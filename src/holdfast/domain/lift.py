@@ -48,14 +48,13 @@ def lift_ops(
 ) -> tuple[list[Operation], dict[str, bytes]]:
     """Lift the values that operations carry; paths stay as they are."""
     blobs: dict[str, bytes] = {}
-    lifted = []
-    for op in ops:
+    lifted = list(ops)
+    for at, op in enumerate(lifted):
         member = _CARRIED[op["op"]]
         if member is not None and _holds_large(op[member], threshold_bytes):
             value, found = lift(op[member], threshold_bytes, seal)
-            op = {**op, member: value}
+            lifted[at] = {**op, member: value}
             blobs.update(found)
-        lifted.append(op)
     return lifted, blobs
 
 
@@ -89,9 +88,9 @@ _OBJECT = frozenset({dict})
 
 def _holds_large(plain: Any, threshold_bytes: int) -> bool:
     """Tell whether a tree holds a value above the threshold, without copying any of it."""
-    if type(plain) is str:
-        return _large(plain, threshold_bytes) is not None
-    todo = [plain]
+    if type(plain) is not dict and type(plain) is not list:
+        return type(plain) in _SIZED and _large(plain, threshold_bytes) is not None
+    todo: list[Any] = [plain]
     while todo:
         value = todo.pop()
         kind = type(value)
@@ -99,7 +98,7 @@ def _holds_large(plain: Any, threshold_bytes: int) -> bool:
             todo += value.values()
         elif kind is list:
             todo += value
-        elif kind in _SIZED and _large(value, threshold_bytes) is not None:
+        elif kind in _SIZED and len(value) * 4 > threshold_bytes and _large(value, threshold_bytes):
             return True
     return False
 

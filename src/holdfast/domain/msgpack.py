@@ -55,6 +55,11 @@ def map_head(count: int) -> bytes:
     return struct.pack(">BH", 0xDE, count) if count < 1 << 16 else struct.pack(">BI", 0xDF, count)
 
 
+def head_bytes(count: int) -> int:
+    """Tell how long the head of a list or an object is."""
+    return 1 if count < 16 else 3 if count < 1 << 16 else 5
+
+
 def shape(data: bytes) -> Literal["dict", "list", "str", "other"]:
     """Tell what kind of value packed bytes hold, by their first byte."""
     first = data[0]
@@ -73,7 +78,7 @@ def text_of(data: bytes) -> bytes:
 def contains(data: bytes, needle: bytes, rare: int) -> bool:
     """Find a needle by its byte at `rare`: one byte is found many times faster than several if it is rare."""
     if len(data) < _SHORT_BYTES:
-        return needle in data
+        return data.find(needle) >= 0
     byte = needle[rare : rare + 1]
     at = data.find(byte)
     for _ in range(_RARE_TRIES):
@@ -83,7 +88,7 @@ def contains(data: bytes, needle: bytes, rare: int) -> bool:
             return True
         at = data.find(byte, at + 1)
     # Not rare here: before a UUID stands its length, 36, which is `$`. Another byte may not be there at all.
-    return all(other in data for other in needle) and needle in data
+    return all(other in data for other in needle) and data.find(needle) >= 0
 
 
 def write_tree(plain: Any, scalar: Scalar, list_head: Head, dict_head: Head) -> bytes:

@@ -93,7 +93,9 @@ class Redactor:
         before: list[str] = []
         for op in ops:
             path, what = op["path"], op["op"]
-            if not self._keys.are_plain(path) or pairs.concern(op):
+            if not self._keys.are_silent(path, is_list=what == "splice") and (
+                not self._keys.are_plain(path) or pairs.concern(op)
+            ):
                 return False
             if what == "append":
                 whole = grown(path)
@@ -101,13 +103,14 @@ class Redactor:
                 before.append(whole[: len(whole) - len(op["text"])])
             elif what != "delete":
                 value = op["value" if what == "set" else "insert"]
-                if type(value) is str:
+                kind = type(value)
+                if kind is str:
                     texts.append(value)
-                    continue
-                found = self._tree.texts(value, path[-1] if what == "set" and path else None)
-                if found is None:
-                    return False
-                texts += found
+                elif kind is dict or kind is list or kind is bytes:
+                    found = self._tree.texts(value, path[-1] if what == "set" and path else None)
+                    if found is None:
+                        return False
+                    texts += found
         # What a string was before it has grown is clean if the string is, but may have been base64 then.
         is_encoded = any(map(self._text.is_encoded, texts + before))
         return not is_encoded and self._text.is_clean(BETWEEN.join(texts))

@@ -7,12 +7,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from holdfast.domain.placeholders import masked
-from holdfast.domain.secret_names import LOGINS, secret_kind, squash
+from holdfast.domain.secret_names import LOGINS, NAMES, VALUES, secret_kind, squash
 from holdfast.domain.secret_text import SecretText
+from holdfast.domain.tree import TAG
 from holdfast.domain.user_patterns import kind_name
 
 #: So many keys are remembered; states repeat theirs.
 _KEYS_MAX = 4096
+#: Keys that say by what stands beside them what their value is.
+_LOOKED_AT = frozenset({TAG, *VALUES})
 #: What a name looks like that stands beside its value; no placeholder does.
 _NAME = re.compile("[A-Za-z_][A-Za-z0-9_. -]{1,63}")
 
@@ -68,6 +71,9 @@ class SecretKeys:
         self._names = {squash(name): kind_name(name) for name in names}
         self._allowed = frozenset(map(squash, allowed))
         self._known: dict[str, Key] = {}
+        #: Those of the keys met so far that are no secret, tell nothing about their value and need no look
+        #: at what stands beside them.
+        self.silent: set[str] = set()
         self._named: dict[str, str | None] = {}
 
     def known(self, key: str) -> Key:
@@ -93,6 +99,26 @@ class SecretKeys:
                     return False
         return True
 
+    def are_silent(self, path: Sequence[str | int], *, is_list: bool) -> bool:
+        """Tell quickly that a path tells nothing, by itself or by what is beside; False settles nothing.
+
+        Args:
+            path: the path.
+            is_list: it leads to a list that gets other items: those of a list in a list may be pairs.
+        """
+        silent, is_item = self.silent, False
+        for step in path:
+            if type(step) is str:
+                if step not in silent:
+                    return False
+                is_item = False
+            elif is_item and step < 2:  # type: ignore[operator]
+                # One of the first two items of a list inside a list: a name or its value, perhaps.
+                return False
+            else:
+                is_item = True
+        return not (is_item and is_list) and (not path or path[-1] not in NAMES)
+
     def path(self, path: Sequence[str | int]) -> list[str | int]:
         """Give a path without the secrets in its keys."""
         return [self.known(step).text if isinstance(step, str) else step for step in path]
@@ -100,6 +126,7 @@ class SecretKeys:
     def _learn(self, key: str) -> Key:
         if len(self._known) >= _KEYS_MAX:
             self._known.clear()
+            self.silent.clear()
         hidden = self._text.hide(key)
         # What a placeholder says is no part of the name: it must mean the same before and after.
         name = masked(hidden)
@@ -118,6 +145,8 @@ class SecretKeys:
             is_plain=kind is None and not is_special,
         )
         self._known[key] = known
+        if known.is_plain and hidden == key and key not in _LOOKED_AT:
+            self.silent.add(key)
         return known
 
     def _kind(self, name: str) -> str | None:

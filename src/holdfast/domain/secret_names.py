@@ -36,6 +36,9 @@ _LAST_WORDS = {
 }
 #: Too common a word to be looked for at the end of names: only as the whole name.
 _WHOLE_NAMES = {"pin": "password"}
+#: Keys of an object that names a value and holds it.
+NAMES = ("name", "key", "Name", "Key")
+VALUES = ("value", "Value")
 #: Keys above a user and a password, as a list of two; written as by `squash`.
 LOGINS = frozenset({"auth", "basicauth", "httpauth", "proxyauth"})
 #: Tokens that open no door: pages of results, marks of a vocabulary, counters.

@@ -8,15 +8,13 @@ from typing import Any
 from holdfast.domain import delta
 from holdfast.domain.delta import Operation
 from holdfast.domain.secret_keys import Around, SecretKeys
+from holdfast.domain.secret_names import NAMES, VALUES
 from holdfast.domain.tree import TAG
 
 #: Gives the value at a path of the new state, as a plain tree.
 Grown = Callable[[Sequence[str | int]], Any]
 Place = tuple[str | int, ...]
 
-#: Keys of an object that names a value and holds it.
-NAMES = ("name", "key", "Name", "Key")
-VALUES = ("value", "Value")
 _MEMBERS = frozenset({*NAMES, *VALUES})
 #: Numbers beside a name are counts and scores far more often than secrets.
 _HIDDEN_TYPES = frozenset({str, bytes, list, dict})

@@ -8,8 +8,8 @@ from typing import Any
 
 from holdfast.domain.placeholders import steps, unwrapped
 from holdfast.domain.secret_keys import AT_ROOT, Around, SecretKeys, below
-from holdfast.domain.secret_names import COUNTED
-from holdfast.domain.secret_pairs import VALUES, beside, kind_of_second, kind_of_value
+from holdfast.domain.secret_names import COUNTED, VALUES
+from holdfast.domain.secret_pairs import beside, kind_of_second, kind_of_value
 from holdfast.domain.secret_text import SecretText
 from holdfast.domain.tree import TAG
 
@@ -73,6 +73,9 @@ class SecretTree:
 
     def texts(self, tree: Any, under: str | int | None = None) -> list[str] | None:
         """Give the texts of a tree under no telling key; None if a key inside hides something."""
+        plainly = _texts_of(tree, self._keys.silent)
+        if plainly is not None:
+            return plainly
         walk = _Walk(self._text, self._keys, under)
         found = [text for texts in walk.run(tree, AT_ROOT, is_pairs=False) for _, text, _ in texts]
         return None if walk.swaps or walk.renames else found
@@ -202,6 +205,32 @@ class _Walk:
                 inner = below(around, self._keys.known(key), is_container=type(item) in (dict, list))
             self._value(key, ((link, index), 0), AT_ROOT)
             self._value(item, ((link, index), 1), inner)
+
+
+def _texts_of(tree: Any, silent: set[str]) -> list[str] | None:
+    """Give the texts of a tree in which no key, pair or tag tells anything; None where one may."""
+    found: list[str] = []
+    # As if in a list, which is what it may be set in.
+    todo: list[Any] = [[tree]]
+    while todo:
+        owner = todo.pop()
+        is_object = type(owner) is dict
+        if is_object and not silent.issuperset(owner):
+            return None
+        for item in owner.values() if is_object else owner:
+            kind = type(item)
+            if kind is str:
+                found.append(item)
+            elif kind is dict:
+                todo.append(item)
+            elif kind is list:
+                # A list of two in a list may be a name and its value.
+                if not is_object and len(item) == 2 and type(item[0]) is str:
+                    return None
+                todo.append(item)
+            elif kind is bytes:
+                found.append(item.decode("latin-1"))
+    return found
 
 
 def _grouped(texts: list[_Text]) -> Iterator[list[_Text]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from itertools import compress
@@ -64,28 +64,19 @@ class WorkflowState:
             InvalidStateError: if a time is no datetime with a time zone, or an unknown field has the
                 name of a known one.
         """
-        stored = {name: getattr(self, name) for name in _ALWAYS}
-        for name in _TIMES:
-            moment = getattr(self, name)
+        stored: dict[str, Any] = dict(zip(_ALWAYS, _always_values(self), strict=True))
+        for name, moment in zip(_TIMES, _time_values(self), strict=True):
             if moment is not None:
                 stored[name] = _time_text(name, moment)
-        stored.update(self._unusual())
+        # The sparse fields that do not hold their default, found in C, for every checkpoint asks.
+        values = _sparse_values(self)
+        # By exact type: an empty OrderedDict or a 1 for True is a value of its own.
+        is_unusual = map(ne, zip(map(type, values), values, strict=True), _DEFAULTS)
+        stored.update(compress(zip(_SPARSE, values, strict=True), is_unusual))
         if self.extra:
             _check_extra(self.extra)
             stored.update(self.extra)
         return stored
-
-    def _unusual(self) -> Iterator[tuple[str, Any]]:
-        """Give the sparse fields that do not hold their default; mostly in C, for every checkpoint asks."""
-        values = _sparse_values(self)
-        # By exact type: an empty OrderedDict or a 1 for True is a value of its own.
-        if tuple(map(type, values)) == _KINDS:
-            return compress(zip(_SPARSE, values, strict=True), map(ne, values, _DEFAULTS))
-        return (
-            (name, value)
-            for name, value, kind, default in zip(_SPARSE, values, _KINDS, _DEFAULTS, strict=True)
-            if type(value) is not kind or value != default
-        )
 
     @classmethod
     def from_fields(cls, stored: Mapping[str, Any]) -> WorkflowState:
@@ -168,8 +159,9 @@ def _check_extra(extra: Mapping[str, Any]) -> None:
 _FIELDS = tuple(field.name for field in fields(WorkflowState))
 _ALWAYS = ("workflow_id", "session_id", "status", "current_step", "total_steps")
 _TIMES = ("started_at", "last_activity")
+_always_values, _time_values = attrgetter(*_ALWAYS), attrgetter(*_TIMES)
 _BLANK = WorkflowState()
-#: Every other stored field; its default and the type of that stand in the same place. The last is told only
+#: Every other stored field; the type of its default and that stand in the same place. The last is told only
 #: at the end of a workflow: among the first it would move all others, and each of them would change.
 _SPARSE = tuple(
     name
@@ -177,5 +169,4 @@ _SPARSE = tuple(
     if name not in (*_ALWAYS, *_TIMES, "checkpoint_id", "extra")
 )
 _sparse_values = attrgetter(*_SPARSE)
-_DEFAULTS = _sparse_values(_BLANK)
-_KINDS = tuple(map(type, _DEFAULTS))
+_DEFAULTS = tuple((type(default), default) for default in _sparse_values(_BLANK))

@@ -75,7 +75,7 @@ class StoreRedactor:
 
     def operations(self, ops: Iterable[Operation], grown: Grown) -> tuple[list[Operation], list[Path]]:
         """Hide the secrets that operations carry; see Redactor."""
-        return self.prepare().operations(ops, grown)
+        return (self._ready or self.prepare()).operations(ops, grown)
 
     def packed(self, data: bytes, packer: Packer) -> bytes:
         """Hide the secrets of a packed value."""
@@ -101,7 +101,7 @@ class StoreRedactor:
             InvalidIdError: one does; the error does not repeat it.
         """
         for kind, text in names.items():
-            if text and (hidden := self.name(text)) != text:
+            if text and text not in self._names and (hidden := self.name(text)) != text:
                 raise InvalidIdError(
                     f"the {kind.replace('_', ' ')} holds what looks like a secret",
                     place=hidden,
