@@ -35,8 +35,10 @@ from holdfast.execution.results import subject_of
 from holdfast.execution.run_spans import agent_span
 from holdfast.execution.stopping import StopSign
 from holdfast.execution.triggers import Moment, Trigger, TriggerWatch
+from holdfast.execution.weight import is_light
 
 _TRACE_CHARS = 4000
+_MESSAGE_CHARS = 20_000
 _HOME = Path(__file__).parents[1]
 _HOPELESS = (UnsupportedTypeError, UnstorableValueError, StateTooLargeError)
 #: How often an agent whose worker was lost goes on elsewhere, before that counts as its own failure.
@@ -71,7 +73,7 @@ class Work:
         agent: what is run.
         frame: for what.
         then: what begins right after: its start is recorded with the result, as one fact.
-        is_awaited: wait until the result is durable; else it goes with the next commit.
+        is_awaited: wait until the result is durable; else it goes with the next commit, unless it is large.
     """
 
     agent: Agent
@@ -229,7 +231,9 @@ class Steps:
             if (yield Together((fact, save))) is not None:
                 self._desks.watch.checkpointed(self._journal.cost_seconds)
         else:
-            yield fact if work.is_awaited or then is not None else Note(fact)
+            # A store may refuse what is large, and nothing that comes after it may have begun by then.
+            is_awaited = work.is_awaited or then is not None or not is_light(data)
+            yield fact if is_awaited else Note(fact)
         if then is not None:
             self._begun[then.step_id] = data["next"]["attempt"]
         self._journal.tell(
@@ -327,4 +331,5 @@ def _is_ours(filename: str) -> bool:
 
 def _told(fault: BaseException) -> dict[str, Any]:
     lines = "".join(traceback.format_exception(fault))
-    return {"type": type(fault).__name__, "message": str(fault), "trace": lines[-_TRACE_CHARS:]}
+    message = str(fault)[:_MESSAGE_CHARS]
+    return {"type": type(fault).__name__, "message": message, "trace": lines[-_TRACE_CHARS:]}
