@@ -20,7 +20,11 @@ from holdfast.execution.plan import make_plan
 from holdfast.execution.running import Runner
 from holdfast.execution.triggers import TriggerWatch
 from tests.execution.journals import W, begun
-from tests.execution.runs import Told, kinds, opened, told_to, types
+from tests.execution.runs import Told, chain, kinds, opened, run, told_to, types
+
+
+def one(ctx: Any) -> int:
+    return 1
 
 
 class Scene:
@@ -94,6 +98,21 @@ def test_a_run_is_stopped(scene: Scene, kind: str, status: RunStatus, cancels: i
     assert scene.runner.stop.status is status and scene.cancelled == cancels
     [stopping] = [data for kind, data in scene.told if kind == "stopping"]
     assert (stopping["status"], stopping["by"]) == (str(status), "ann")
+
+
+def test_a_cancelled_run_stays_so_though_its_process_dies_before_that_is_recorded(scene: Scene) -> None:
+    assert scene.carry_out(scene.put("cancel"))
+    # Nothing more was recorded: another process finds this.
+    found = scene.service.recording.recover(W).state
+    assert found is not None and found.metadata["ends_as"] == "cancelled"
+    result = run(chain(one), scene.service)
+    assert result.status == "cancelled" and result.ran == 0
+    assert run(chain(one), scene.service).status == "cancelled"
+
+
+def test_a_paused_run_goes_on_though_its_process_dies_before_that_is_recorded(scene: Scene) -> None:
+    assert scene.carry_out(scene.put("pause"))
+    assert run(chain(one), scene.service).status == "completed"
 
 
 @pytest.mark.parametrize("kind", ["checkpoint", "pause", "cancel"])

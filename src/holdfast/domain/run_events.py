@@ -128,7 +128,11 @@ def settle_request(fields: Fields, event: Event) -> dict[str, Any]:
     """Remember a request that was carried out, so that it is not when it comes again."""
     metadata = fields.get("metadata", {})
     settled = [*metadata.get("settled_requests", ()), event.data["id"]][-_SETTLED_MAX:]
-    return {**fields, "metadata": {**metadata, "settled_requests": settled}}
+    known = {**metadata, "settled_requests": settled}
+    if "ends_as" in event.data:
+        # Who dies on the way there has still been asked: whoever goes on brings it to that end.
+        known["ends_as"] = event.data["ends_as"]
+    return {**fields, "metadata": known}
 
 
 def open_questions(fields: Mapping[str, Any]) -> list[tuple[str, str, Mapping[str, Any]]]:

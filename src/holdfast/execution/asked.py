@@ -32,9 +32,12 @@ class Asked:
             if self._runner.watch.due(Moment(Trigger.USER_REQUESTED)):
                 await self._journal.commit_async(_settled(request), Save(str(Trigger.USER_REQUESTED)))
             return True
-        await self._journal.commit_async(_settled(request))
         is_pause = request.kind is RequestKind.PAUSE
-        self._runner.stop.set(RunStatus.PAUSED if is_pause else RunStatus.CANCELLED)
+        status = RunStatus.PAUSED if is_pause else RunStatus.CANCELLED
+        # To run it again is how a pause ends; a cancelled run stays so, even if this process dies now.
+        ends = {} if is_pause else {"ends_as": str(status)}
+        await self._journal.commit_async(_settled(request, **ends))
+        self._runner.stop.set(status)
         self._journal.tell("stopping", status=str(self._runner.stop.status), by=request.actor)
         self._runner.desk.dismiss()
         if not is_pause:
@@ -65,5 +68,6 @@ def open_question(fields: Mapping[str, Any], name: Any, step: Any) -> tuple[str,
     return found[0] if len(found) == 1 or (found and name is not None and step is not None) else None
 
 
-def _settled(request: Request) -> Fact:
-    return Fact(REQUEST_SETTLED, {"id": request.id, "kind": str(request.kind), "by": request.actor}, RUN)
+def _settled(request: Request, **more: Any) -> Fact:
+    data = {"id": request.id, "kind": str(request.kind), "by": request.actor, **more}
+    return Fact(REQUEST_SETTLED, data, RUN)
