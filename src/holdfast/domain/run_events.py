@@ -109,8 +109,9 @@ def reach_milestone(fields: Fields, event: Event) -> dict[str, Any]:
 
 def request_approval(fields: Fields, event: Event) -> dict[str, Any]:
     """Note that an agent waits for somebody's answer."""
-    # Whatever the question comes with: it is open.
-    return _with_approval(fields, event, {**event.data, "status": "waiting"})
+    # Whatever the question comes with: it is open, and no answer from before is one to it.
+    asked_at = timestamp_text(event.timestamp)
+    return _with_approval(fields, event, {**event.data, "status": "waiting", "asked_at": asked_at})
 
 
 def answer_approval(fields: Fields, event: Event) -> dict[str, Any]:
