@@ -231,3 +231,62 @@ def test_history_and_feedback_of_a_loop_are_what_the_evaluator_said() -> None:
     with opened() as service:
         run(workflow, service)
     assert seen == [(1, None, []), (2, {"content": False, "issues": ["too short"]}, [1])]
+
+
+def paying(people: list[str], *, keyed: bool, ledger: list[str], fails: bool = False) -> Workflow:
+    """Declare an agent that pays people one after another, and may fail after two."""
+
+    def note(ctx: Context, who: str) -> str:
+        return f"notes on {who}"
+
+    def pay(ctx: Context) -> dict[str, str]:
+        notes = {}
+        for number, who in enumerate(people):
+            if fails and number == 2:
+                raise RuntimeError("after two")
+            key = who if keyed else None
+            ctx.effect("pay", lambda _, who: ledger.append(who), who, key=key)
+            notes[who] = ctx.spawn(note, who, key=key)
+        return notes
+
+    return chain(pay)
+
+
+def test_effects_and_spawned_steps_that_come_in_another_order_are_refused() -> None:
+    ledger: list[str] = []
+    with opened() as service:
+        with pytest.raises(AgentFailedError, match="after two"):
+            run(paying(["ann", "bob", "cy"], keyed=False, ledger=ledger, fails=True), service)
+        with pytest.raises(AgentFailedError, match="the effect 'pay' was recorded for other arguments"):
+            run(paying(["cy", "ann", "bob"], keyed=False, ledger=ledger), service)
+        assert ledger == ["ann", "bob"]
+        result = run(paying(["ann", "bob", "cy"], keyed=False, ledger=ledger), service)
+    assert ledger == ["ann", "bob", "cy"] and result.value["cy"] == "notes on cy"
+
+
+def test_a_spawned_step_for_another_item_is_refused() -> None:
+    def child(ctx: Context, item: str) -> str:
+        return item
+
+    def parent(ctx: Context) -> str:
+        answer = str(ctx.spawn(child, items[ctx.attempt - 1]))
+        if ctx.attempt == 1:
+            raise RuntimeError("once")
+        return answer
+
+    items = ["a", "b", "a"]
+    with opened() as service:
+        for why in ("once", "the spawned step 'parent>child' was recorded for other arguments"):
+            with pytest.raises(AgentFailedError, match=why):
+                run(chain(parent), service)
+        assert run(chain(parent), service).value == "a"
+
+
+def test_effects_and_spawned_steps_with_keys_may_come_in_any_order() -> None:
+    ledger: list[str] = []
+    with opened() as service:
+        with pytest.raises(AgentFailedError, match="after two"):
+            run(paying(["ann", "bob", "cy"], keyed=True, ledger=ledger, fails=True), service)
+        result = run(paying(["cy", "ann", "bob"], keyed=True, ledger=ledger), service)
+    assert ledger == ["ann", "bob", "cy"]
+    assert result.value == {who: f"notes on {who}" for who in ("cy", "ann", "bob")}

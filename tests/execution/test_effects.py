@@ -16,6 +16,7 @@ from holdfast import CheckpointService
 from holdfast.domain.errors import (
     CheckpointWriteError,
     EffectUnknownError,
+    GraphChangedError,
     StateTooLargeError,
     UnsupportedTypeError,
 )
@@ -327,3 +328,21 @@ def test_an_effect_whose_answer_is_refused_is_unknown_and_not_done_again() -> No
             world.perform(effect)
         with pytest.raises(EffectUnknownError):
             world.perform(effect)
+
+
+def test_an_effect_that_was_recorded_for_other_arguments_is_refused(world: World) -> None:
+    world.perform(replace(world.effect(), given="ann"))
+    assert world.ledger["given"] == "ann"
+    with pytest.raises(GraphChangedError, match="the effect 'send' was recorded for other arguments"):
+        world.perform(replace(world.effect(), given="bob"))
+    assert len(world.calls) == 1
+    # As a journal of before, or a key, has it.
+    assert world.perform(world.effect())["n"] == 1
+
+
+def test_an_effect_that_did_not_happen_may_be_tried_with_other_arguments(world: World) -> None:
+    world.faults.append(ValueError("no"))
+    with pytest.raises(ValueError, match="no"):
+        world.perform(replace(world.effect(), given="ann"))
+    world.perform(replace(world.effect(), given="bob"))
+    assert world.ledger["given"] == "bob"

@@ -29,6 +29,8 @@ REQUEST_SETTLED = "REQUEST_SETTLED"
 
 #: What an agent keeps in the state once it is done; its ledger and milestones stay in the journal.
 _KEPT_WHEN_DONE = ("attempt", "confidence", "progress", "blockers", "artifacts")
+#: And what it was begun with: a spawned one is known by that when its parent runs again.
+_KEPT_FROM_START = (*_KEPT_WHEN_DONE, "given")
 #: How many requests that were carried out are remembered: one that is delivered again is known.
 _SETTLED_MAX = 100
 
@@ -42,7 +44,7 @@ def complete_agent(fields: Fields, event: Event) -> dict[str, Any]:
     """Take an agent's result, and everything it said on the way, into the state at once."""
     data = event.data
     known = _agents(fields).get(event.step_id, {})
-    kept = {name: known[name] for name in _KEPT_WHEN_DONE if name in known}
+    kept = {name: known[name] for name in _KEPT_FROM_START if name in known}
     kept |= {name: data[name] for name in _KEPT_WHEN_DONE if name in data}
     task = {
         "id": event.step_id,

@@ -16,6 +16,7 @@ from holdfast.domain.errors import CheckpointWriteError, EffectUnknownError
 from holdfast.domain.run_events import EFFECT_DONE, EFFECT_STARTED
 from holdfast.execution.approvals import Approval, Question
 from holdfast.execution.driving import Asking, Call, Note
+from holdfast.execution.given import check_given
 from holdfast.execution.journal import LOST, Care, Fact
 
 #: Errors that leave open whether the other side did what it was asked to.
@@ -58,6 +59,8 @@ class Effect:
     unknown: Unknown
     check: Callable[[str], Any] | None
     unsure: tuple[type[BaseException], ...] = UNSURE
+    #: Tells its arguments from others; None where it is known by a key of its own.
+    given: str | None = None
 
     @property
     def key(self) -> str:
@@ -68,6 +71,8 @@ class Effect:
 
 def perform(effect: Effect, known: Mapping[str, Any] | None, ask: Callable[[Question], Asking]) -> Asking:
     """Do an effect unless it was done, and record both ends of it."""
+    if known is not None and known["status"] != "failed":
+        check_given(f"the effect {effect.name!r}", known, effect.given, f"{effect.workflow_id} {effect.step_id}")
     if known is not None and known["status"] in ("done", "skipped"):
         return known.get("result")
     starts = known.get("starts", 1) if known is not None else 0
@@ -91,6 +96,8 @@ def perform(effect: Effect, known: Mapping[str, Any] | None, ask: Callable[[Ques
 def _start(effect: Effect, starts: int) -> Asking:
     """Record that an effect is about to be tried; without that on disk it is not."""
     told = {**_told(effect), "starts": starts}
+    if effect.given is not None:
+        told["given"] = effect.given
     try:
         yield Fact(EFFECT_STARTED, told, effect.step_id, effect.agent, Care.DURABLE)
     except LOST:

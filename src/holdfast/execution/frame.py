@@ -24,6 +24,20 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
+class Spawned:
+    """An agent that another one begins: what it runs, for what, under which name.
+
+    Attributes:
+        given: tells its item from others; None where it is known by a key of its own.
+    """
+
+    function: Callable[..., Any]
+    item: Any
+    name: str
+    given: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Milestone:
     """Where an agent that was interrupted goes on from."""
 
@@ -78,5 +92,5 @@ class Surroundings(Protocol):
     async def answer(self, step_id: str, name: str) -> Any:
         """Wait for the answer to a question."""
 
-    async def spawn(self, parent: Frame, function: Callable[..., Any], item: Any, name: str) -> Any:
+    async def spawn(self, parent: Frame, spawned: Spawned) -> Any:
         """Run a function as an agent of its own."""

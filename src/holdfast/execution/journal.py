@@ -23,6 +23,7 @@ from holdfast.application.storage_faults import is_refusal
 from holdfast.domain.errors import CheckpointError, CheckpointWriteError, LeaseHeldError, LeaseLostError
 from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointID
+from holdfast.domain.plain import TypeRegistry
 from holdfast.domain.progress_report import has_section
 from holdfast.domain.state import WorkflowState
 from holdfast.execution.floor import floor
@@ -94,6 +95,10 @@ class Pad(Protocol):
     def fields(self) -> dict[str, Any]:
         """The fields of the state as of now."""
 
+    @property
+    def types(self) -> TypeRegistry:
+        """The types that can be stored."""
+
     def agent_state(self, step_id: str) -> Mapping[str, Any]:
         """What is known of one step."""
 
@@ -139,6 +144,11 @@ class Journal:
     def fields(self) -> dict[str, Any]:
         """The fields of the state as of now; never changed in place."""
         return self._fields
+
+    @property
+    def types(self) -> TypeRegistry:
+        """The types that can be stored."""
+        return self.recording.types
 
     def agent_state(self, step_id: str) -> Mapping[str, Any]:
         """Answer what is known of one step."""

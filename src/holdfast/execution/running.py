@@ -14,7 +14,8 @@ from holdfast.domain.errors import AgentFailedError, CheckpointError, Declaratio
 from holdfast.domain.run_events import STAGE_UPDATED
 from holdfast.execution.approvals import Approval, Desk, Suspended
 from holdfast.execution.engines.port import Engine
-from holdfast.execution.frame import Frame
+from holdfast.execution.frame import Frame, Spawned
+from holdfast.execution.given import check_given
 from holdfast.execution.journal import LOST, Fact, Journal, Save
 from holdfast.execution.options import RunOptions
 from holdfast.execution.outcome import RunStatus
@@ -293,12 +294,20 @@ class Runner:
         found = Approval.of(self.journal.agent_state(step_id).get("approvals", {}).get(name, {}))
         return found if found is not None else await self.desk.answer(step_id, name)
 
-    async def spawn(self, parent: Frame, function: Callable[..., Any], item: Any, name: str) -> Any:
-        """Run a function as an agent of its own, named after the one that asked for it."""
-        step_id = f"{parent.step_id}>{name}"
+    async def spawn(self, parent: Frame, spawned: Spawned) -> Any:
+        """Run a function as an agent of its own, named after the one that asked for it.
+
+        Raises:
+            GraphChangedError: the step was begun for another item.
+        """
+        name, step_id = spawned.name, f"{parent.step_id}>{spawned.name}"
+        known = self.journal.agent_state(step_id)
+        if known.get("status") != "failed":
+            check_given(f"the spawned step {step_id!r}", known, spawned.given, self.journal.workflow_id)
         if not self.results.has(step_id):
-            agent = Agent(name, function, parent.stage)
-            await self.steps.run(Work(agent, Frame(step_id, name, parent.stage, item=item)))
+            agent = Agent(name, spawned.function, parent.stage)
+            frame = Frame(step_id, name, parent.stage, item=spawned.item)
+            await self.steps.run(Work(agent, frame, given=spawned.given))
         return self.results.of_step(step_id)
 
     def _stage_fact(self, stage: Stage, state: Mapping[str, Any], phase: int | None = None) -> Fact:

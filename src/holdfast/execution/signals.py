@@ -26,6 +26,14 @@ class _Post:
     #: Set once what came was handed on.
     handed: asyncio.Event = field(default_factory=asyncio.Event)
 
+    def leave(self) -> int | None:
+        """Count one run less; answer the signal that the last one has to hand on."""
+        self.runs -= 1
+        if self.runs:
+            return None
+        came, self.came = self.came, None
+        return came
+
 
 _POSTS: WeakKeyDictionary[asyncio.AbstractEventLoop, _Post] = WeakKeyDictionary()
 
@@ -46,13 +54,12 @@ async def handed_on(*, enabled: bool) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        post.runs -= 1
-        if not post.runs and post.came is not None:
-            _hand_on(post, post.came)
+        number = post.leave()
+        if number is not None:
+            _hand_on(post, number)
 
 
 def _hand_on(post: _Post, number: int) -> None:
-    post.came = None
     post.handed.set()
     post.handed.clear()
     # A handler that was given to the loop itself has heard of it when it came.

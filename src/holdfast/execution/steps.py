@@ -73,6 +73,7 @@ class Work:
         agent: what is run.
         frame: for what.
         then: what begins right after: its start is recorded with the result, as one fact.
+        given: tells what it was spawned for from other items.
         is_awaited: wait until the result is durable; else it goes with the next commit, unless it is large.
     """
 
@@ -80,6 +81,7 @@ class Work:
     frame: Frame
     then: Follower | None = None
     is_awaited: bool = True
+    given: str | None = None
 
 
 class Steps:
@@ -142,7 +144,7 @@ class Steps:
         agent, failures, lost = work.agent, 0, 0
         while True:
             self._desks.stop.check()
-            frame = yield from self._begin(agent, work.frame)
+            frame = yield from self._begin(work)
             began, context = time.monotonic(), self._context(agent, frame, loop)
             try:
                 result = yield self._attempt(agent, frame, context)
@@ -169,20 +171,25 @@ class Steps:
             yield from self._fail(agent, context, fault, {"retries": True})
             yield OnLoop(partial(asyncio.sleep, agent.retry.pause_seconds(failures)))
 
-    def _begin(self, agent: Agent, frame: Frame) -> Asking:
+    def _begin(self, work: Work) -> Asking:
+        agent, frame = work.agent, work.frame
         attempt = self._begun.pop(frame.step_id, None)
         if attempt is None:
-            attempt = yield from self._started(agent, frame)
+            attempt = yield from self._started(work)
         self._journal.tell("agent_started", step_id=frame.step_id, agent=agent.name, attempt=attempt)
         self._tried.append(frame.step_id)
         return frame if attempt == frame.attempt else replace(frame, attempt=attempt)
 
-    def _started(self, agent: Agent, frame: Frame) -> Asking:
+    def _started(self, work: Work) -> Asking:
         """Record that an attempt begins, and answer which one it is."""
+        agent, frame = work.agent, work.frame
         attempt = self._next_attempt(frame.step_id)
+        told: dict[str, Any] = {"attempt": attempt}
+        if work.given is not None:
+            told["given"] = work.given
         if agent.is_risky and self._desks.watch.due(Moment(Trigger.BEFORE_RISKY_OPERATION)):
             yield Save(str(Trigger.BEFORE_RISKY_OPERATION))
-        yield Fact(AGENT_STARTED, {"attempt": attempt}, frame.step_id, agent.name)
+        yield Fact(AGENT_STARTED, told, frame.step_id, agent.name)
         return attempt
 
     def _next_attempt(self, step_id: str) -> int:
