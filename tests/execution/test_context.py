@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from holdfast import AgentFailedError, Retry, Workflow
 from holdfast.domain.errors import AttemptOverError, InvalidStateError
 from holdfast.execution.context import Context
 from holdfast.execution.frame import Milestone
+from tests.execution.clocks import AgentClock
 from tests.execution.runs import chain, kinds, opened, run, told_to, types
 
 
@@ -290,3 +292,40 @@ def test_effects_and_spawned_steps_with_keys_may_come_in_any_order() -> None:
         result = run(paying(["cy", "ann", "bob"], keyed=True, ledger=ledger), service)
     assert ledger == ["ann", "bob", "cy"]
     assert result.value == {who: f"notes on {who}" for who in ("cy", "ann", "bob")}
+
+
+def test_a_parent_is_as_alive_as_the_agents_it_has_spawned(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = AgentClock(monkeypatch)
+
+    async def child(ctx: Context) -> list[float]:
+        silences = []
+        for share in range(3):
+            clock.advance(5)
+            silences.append(parents[0].quiet_seconds)
+            ctx.progress(share / 5)
+            silences.append(parents[0].quiet_seconds)
+        return silences
+
+    async def parent(ctx: Context) -> list[float]:
+        parents.append(ctx)
+        return list(await ctx.spawn(child))
+
+    parents: list[Context] = []
+    with opened() as service:
+        assert run(chain(parent), service).value == [5, 0] * 3
+
+
+def test_a_parent_whose_spawned_agent_is_silent_is_too_late_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = AgentClock(monkeypatch)
+
+    async def child(ctx: Context) -> None:
+        clock.advance(2)
+        await asyncio.Event().wait()
+
+    async def parent(ctx: Context) -> None:
+        await ctx.spawn(child)
+
+    workflow = Workflow("w")
+    workflow.agent(timeout_seconds=0.05)(parent)
+    with opened() as service, pytest.raises(AgentFailedError, match="TimeoutError"):
+        run(workflow, service)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from holdfast.domain.run_events import MILESTONE_REACHED, added
 from holdfast.execution.approvals import Approval, Question, ask
 from holdfast.execution.driving import Asking, Drives, OnLoop, Together, nothing, one
 from holdfast.execution.effects import UNSURE, Effect, Unknown, perform
-from holdfast.execution.frame import Frame, Milestone, Notes, Spawned, Surroundings
+from holdfast.execution.frame import Frame, Milestone, Notes, Quiet, Spawned, Surroundings
 from holdfast.execution.given import digest_of, numbered
 from holdfast.execution.journal import Fact, Pad, Save
 from holdfast.execution.promises import Promise
@@ -43,7 +43,9 @@ class Context:
         self._driver = driver
         self._is_async = is_async
         self._is_over = False
-        self._is_waiting = False
+        #: How many answers and spawned agents it waits for, and which of those are at work.
+        self._waits = 0
+        self.children: list[Quiet] = []
         self._counts: dict[str, int] = {}
         self._progress_at = 0.0
         self._beat_at = time.monotonic()
@@ -233,18 +235,9 @@ class Context:
                 "`check` and unknown='check' go together", place=f"{self.step_id} {name}", hint="Give both."
             )
         self._check()
-        effect = Effect(
-            self.workflow_id,
-            self.step_id,
-            self.agent,
-            self._numbered("effect", step_name(name, key)),
-            function,
-            arguments,
-            policy,
-            check,
-            unsure,
-            None if key is not None else digest_of(numbered(arguments, {}), self._journal.types),
-        )
+        given = None if key is not None else digest_of(numbered(arguments, {}), self._journal.types)
+        ours = self.workflow_id, self.step_id, self.agent, self._numbered("effect", step_name(name, key))
+        effect = Effect(*ours, function, arguments, policy, check, unsure, given)
         return self._answer(self._performed(effect), "ctx.effect")
 
     def milestone(self, name: str, state: Any = None, partial: Any = None) -> Any:
@@ -294,7 +287,8 @@ class Context:
         self._check()
         called = self._numbered("spawn", step_name(name or function.__name__, key))
         given = None if key is not None else digest_of({"item": item}, self._journal.types)
-        need = OnLoop(lambda: self._around.spawn(self._frame, Spawned(function, item, called, given)))
+        spawned = Spawned(function, item, called, given, self)
+        need = OnLoop(lambda: self._waited(self._around.spawn(self._frame, spawned)))
         return self._answer(one(need), "ctx.spawn")
 
     def speculate(self, function: Callable[..., Any], item: Any = None, *, name: str | None = None) -> Any:
@@ -337,7 +331,11 @@ class Context:
     @property
     def quiet_seconds(self) -> float:
         """How long nothing was heard of the agent."""
-        return 0.0 if self._is_waiting else time.monotonic() - self._beat_at
+        if self._waits > len(self.children):
+            # For an answer, or for a child that has no place yet.
+            return 0.0
+        own = time.monotonic() - self._beat_at
+        return min([own, *(child.quiet_seconds for child in tuple(self.children))])
 
     def _performed(self, effect: Effect) -> Asking:
         known = self._journal.agent_state(self.step_id).get("effects", {}).get(effect.name)
@@ -355,12 +353,15 @@ class Context:
         """Tell that somebody has to answer, and wait for that; to wait is no silence of the agent."""
         asked = self._approvals().get(name, {})
         self._journal.tell("approval_requested", step_id=step_id, name=name, question=asked.get("question"))
-        self._is_waiting = True
+        answer: Approval = await self._waited(self._around.answer(step_id, name))
+        return answer
+
+    async def _waited(self, awaited: Awaitable[Any]) -> Any:
+        self._waits += 1
         try:
-            answer: Approval = await self._around.answer(step_id, name)
-            return answer
+            return await awaited
         finally:
-            self._is_waiting, self._beat_at = False, time.monotonic()
+            self._waits, self._beat_at = self._waits - 1, time.monotonic()
 
     def _triggered(self, trigger: Trigger, reason: str) -> Any:
         self._check()

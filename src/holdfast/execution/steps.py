@@ -25,7 +25,7 @@ from holdfast.execution.driving import Asking, Attempt, Driver, Note, OnLoop, Ro
 from holdfast.execution.engines.local import call_apart
 from holdfast.execution.engines.port import Engine, WorkerLostError
 from holdfast.execution.floor import floor
-from holdfast.execution.frame import Frame, Surroundings
+from holdfast.execution.frame import Frame, Parent, Surroundings
 from holdfast.execution.journal import LOST, Fact, Journal, Save
 from holdfast.execution.options import ConfidenceRule
 from holdfast.execution.plan import Agent, OnFailure
@@ -74,6 +74,7 @@ class Work:
         frame: for what.
         then: what begins right after: its start is recorded with the result, as one fact.
         given: tells what it was spawned for from other items.
+        by: the attempt that has spawned it.
         is_awaited: wait until the result is durable; else it goes with the next commit, unless it is large.
     """
 
@@ -82,6 +83,7 @@ class Work:
     then: Follower | None = None
     is_awaited: bool = True
     given: str | None = None
+    by: Parent | None = None
 
 
 class Steps:
@@ -146,6 +148,8 @@ class Steps:
             self._desks.stop.check()
             frame = yield from self._begin(work)
             began, context = time.monotonic(), self._context(agent, frame, loop)
+            siblings = [] if work.by is None else work.by.children
+            siblings.append(context)
             try:
                 result = yield self._attempt(agent, frame, context)
                 check_kept(context.promises, agent.name)
@@ -162,6 +166,7 @@ class Steps:
             except Exception as problem:
                 fault = problem
             finally:
+                siblings.remove(context)
                 context.end()
             failures += 1
             # What cannot be stored now cannot be stored the next time either.
