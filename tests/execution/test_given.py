@@ -70,7 +70,7 @@ def test_sets_have_the_same_digest_in_every_process() -> None:
 
 
 def test_what_was_recorded_for_other_arguments_is_refused_where_both_are_known() -> None:
-    for known, given in [({}, "a"), ({"given": None}, "a"), ({"given": "a"}, "a"), ({"given": "b"}, None)]:
-        check_given("it", known, given, "WF-1")
+    for known, now in [({}, "a"), ({"given": None}, "a"), ({"given": "a"}, "a"), ({"given": "b"}, None)]:
+        check_given("it", known, now, "WF-1")
     with pytest.raises(GraphChangedError, match="it was recorded for other arguments"):
         check_given("it", {"given": "b"}, "a", "WF-1")

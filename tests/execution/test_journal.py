@@ -18,7 +18,12 @@ from holdfast.adapters.memory import MemoryStore
 from holdfast.application.app import App
 from holdfast.application.commands import AppendEvent
 from holdfast.application.recording import Recording
-from holdfast.domain.errors import CheckpointWriteError, LeaseLostError, StateTooLargeError, UnsupportedTypeError
+from holdfast.domain.errors import (
+    CheckpointWriteError,
+    LeaseLostError,
+    StateTooLargeError,
+    UnsupportedTypeError,
+)
 from holdfast.domain.progress_report import REPORT_EVENT
 from holdfast.domain.reducers import DECISION_EVENT, MESSAGE_EVENT
 from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_STARTED, RUN_UPDATED

@@ -44,12 +44,9 @@ def test_a_place_is_for_one_at_a_time_and_left_while_its_step_waits() -> None:
 def test_a_step_that_waits_for_several_things_comes_back_once() -> None:
     async def work() -> None:
         places = Places(1)
-        async with places.taken("first"):
-            async with places.left("first"), places.left("first"):
-                async with places.taken("second"):
-                    pass
-        async with places.taken("third"):
-            pass
+        async with places.taken("first"), places.left("first"), places.left("first"):
+            await _taken(places, "second")
+        await _taken(places, "third")
 
     soon(work())
 

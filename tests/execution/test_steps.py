@@ -302,12 +302,16 @@ def test_a_run_on_a_full_disk_goes_on_but_for_effects_which_are_tried_again() ->
         store.is_full = True
         return "filled"
 
+    def paid(key: str) -> str:
+        calls.append(key)
+        return "paid"
+
     def pay(ctx: Any) -> str:
         attempts.append(ctx.attempt)
         if ctx.attempt == 2:
             store.is_full = False
             service.flush()
-        return ctx.effect("pay", lambda key: calls.append(key) or "paid", unknown="fail")
+        return ctx.effect("pay", paid, unknown="fail")
 
     with make_service(store, on_fault="degrade") as service:
         workflow = chain(fill, pay, retry=Retry(attempts=2, delay_seconds=0))

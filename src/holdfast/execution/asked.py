@@ -47,7 +47,7 @@ class Asked:
         return True
 
     async def _answer(self, request: Request) -> bool:
-        """Record an answer and bring it to whoever waits; one that no open question was given is discarded."""
+        """Record an answer and bring it to whoever waits; one that is for no open question is discarded."""
         data = request.data
         found = meant(self._journal.fields, data.get("name"), data.get("step"), request.requested_at)
         if len(found) != 1:
@@ -66,7 +66,9 @@ class Asked:
         why = f"it may be for any of {several}" if found else "no question was open that it could be for"
         await self._journal.commit_async(_settled(request, discarded=why))
         by = f" of {request.actor}" if request.actor else ""
-        self._journal.warn(f"an answer{by} to {request.data.get('name') or 'a question'} was discarded: {why}")
+        self._journal.warn(
+            f"an answer{by} to {request.data.get('name') or 'a question'} was discarded: {why}"
+        )
 
 
 def meant(fields: Mapping[str, Any], name: Any, step: Any, given_at: datetime) -> list[tuple[str, str]]:

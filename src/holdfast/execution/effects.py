@@ -72,7 +72,9 @@ class Effect:
 def perform(effect: Effect, known: Mapping[str, Any] | None, ask: Callable[[Question], Asking]) -> Asking:
     """Do an effect unless it was done, and record both ends of it."""
     if known is not None and known["status"] != "failed":
-        check_given(f"the effect {effect.name!r}", known, effect.given, f"{effect.workflow_id} {effect.step_id}")
+        check_given(
+            f"the effect {effect.name!r}", known, effect.given, f"{effect.workflow_id} {effect.step_id}"
+        )
     if known is not None and known["status"] in ("done", "skipped"):
         return known.get("result")
     starts = known.get("starts", 1) if known is not None else 0
