@@ -5,6 +5,8 @@ Kill it wherever you like, and run it again; what was done stays done, what a cr
     timeout --signal=KILL 3 python examples/nightly_batch.py
     python examples/nightly_batch.py
 
+SIGTERM and Ctrl-C end it, too, once what was at work is recorded.
+
     python examples/nightly_batch.py 50 tonight      # how many, and under which name
 """
 

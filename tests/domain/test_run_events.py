@@ -251,6 +251,7 @@ def test_an_answer_joins_its_question(type: str, status: str) -> None:
         "question": "Go?",
         "by": "ann",
         "status": status,
+        "asked_at": asked["agent_states"]["plan"]["approvals"]["go"]["asked_at"],
     }
 
 

@@ -12,7 +12,7 @@ from holdfast import CheckpointService, RunOptions, Triggers
 from holdfast.domain.request import Request, RequestKind
 from holdfast.domain.run_events import AGENT_STARTED, APPROVAL_REQUESTED, REQUEST_SETTLED, open_questions
 from holdfast.execution.approvals import Approval, Suspended
-from holdfast.execution.asked import Asked, open_question
+from holdfast.execution.asked import Asked, meant
 from holdfast.execution.engines.local import LocalEngine
 from holdfast.execution.journal import Fact
 from holdfast.execution.outcome import RunStatus
@@ -20,7 +20,11 @@ from holdfast.execution.plan import make_plan
 from holdfast.execution.running import Runner
 from holdfast.execution.triggers import TriggerWatch
 from tests.execution.journals import W, begun
-from tests.execution.runs import Told, kinds, opened, told_to, types
+from tests.execution.runs import Told, chain, kinds, opened, run, told_to, types
+
+
+def one(ctx: Any) -> int:
+    return 1
 
 
 class Scene:
@@ -96,6 +100,21 @@ def test_a_run_is_stopped(scene: Scene, kind: str, status: RunStatus, cancels: i
     assert (stopping["status"], stopping["by"]) == (str(status), "ann")
 
 
+def test_a_cancelled_run_stays_so_though_its_process_dies_before_that_is_recorded(scene: Scene) -> None:
+    assert scene.carry_out(scene.put("cancel"))
+    # Nothing more was recorded: another process finds this.
+    found = scene.service.recording.recover(W).state
+    assert found is not None and found.metadata["ends_as"] == "cancelled"
+    result = run(chain(one), scene.service)
+    assert result.status == "cancelled" and result.ran == 0
+    assert run(chain(one), scene.service).status == "cancelled"
+
+
+def test_a_paused_run_goes_on_though_its_process_dies_before_that_is_recorded(scene: Scene) -> None:
+    assert scene.carry_out(scene.put("pause"))
+    assert run(chain(one), scene.service).status == "completed"
+
+
 @pytest.mark.parametrize("kind", ["checkpoint", "pause", "cancel"])
 def test_what_was_carried_out_is_not_when_it_comes_again(scene: Scene, kind: str) -> None:
     request = scene.put(kind)
@@ -127,18 +146,49 @@ def test_an_answer_for_which_nobody_waits_is_recorded_all_the_same(scene: Scene)
     assert scene.journal.agent_state("plan")["approvals"]["go"]["request"] == request.id
 
 
-def test_an_answer_to_a_question_not_asked_yet_stays(scene: Scene) -> None:
-    request = answer(scene, name="go")
-    assert scene.carry_out(request) is False
-    scene.question("go")
+def is_discarded(scene: Scene, request: Request) -> bool:
+    """Tell whether an answer was taken for none, and whether that was told."""
     assert scene.carry_out(request) is True
+    settled = [event.data for event in scene.service.events(W, type=REQUEST_SETTLED)]
+    [told] = [data for data in settled if data["id"] == request.id]
+    warned = any("discarded" in text for text in scene.journal.warnings)
+    assert ("discarded" in told) == warned
+    return warned
 
 
-def test_a_second_answer_changes_nothing(scene: Scene) -> None:
+def test_an_answer_that_was_given_before_a_question_was_asked_never_answers_it(scene: Scene) -> None:
+    early = answer(scene, name="go")
     scene.question("go")
-    assert scene.carry_out(answer(scene, name="go"))
-    assert scene.carry_out(answer(scene, False, name="go")) is False
+    assert is_discarded(scene, early)
+    assert [name for _, name, _ in open_questions(scene.journal.fields)] == ["go"]
+
+
+def test_an_answer_to_nothing_that_is_open_is_discarded(scene: Scene) -> None:
+    assert is_discarded(scene, answer(scene, name="go"))
+
+
+def test_an_answer_that_may_be_for_several_questions_is_discarded(scene: Scene) -> None:
+    scene.question("go", "plan[a]")
+    scene.question("go", "plan[b]")
+    request = answer(scene, name="go")
+    assert is_discarded(scene, request)
+    assert scene.carry_out(answer(scene, name="go", step="plan[a]"))
+    # It comes again, and there is one question left.
+    assert scene.carry_out(request)
+    assert [step for step, _, _ in open_questions(scene.journal.fields)] == ["plan[b]"]
+
+
+def test_a_second_answer_changes_nothing_and_waits_for_no_other_question(scene: Scene) -> None:
+    scene.question("go")
+    first, second = answer(scene, name="go"), answer(scene, False, name="go")
+    assert scene.carry_out(first) and is_discarded(scene, second)
     assert scene.journal.agent_state("plan")["approvals"]["go"]["status"] == "granted"
+
+
+def test_questions_of_which_nobody_knows_when_they_were_asked_are_answered(scene: Scene) -> None:
+    request = answer(scene)
+    waiting = {"plan": {"approvals": {"go": {"status": "waiting"}}}}
+    assert meant({"agent_states": waiting}, "go", None, request.requested_at) == [("plan", "go")]
 
 
 def test_an_answer_without_an_actor_is_nobodys(scene: Scene) -> None:
@@ -150,21 +200,20 @@ def test_an_answer_without_an_actor_is_nobodys(scene: Scene) -> None:
 
 
 def test_the_question_is_found_by_what_was_said_of_it(scene: Scene) -> None:
-    def fields() -> dict[str, Any]:
-        return scene.journal.fields
+    def found(name: str | None, step: str | None) -> list[tuple[str, str]]:
+        return meant(scene.journal.fields, name, step, answer(scene).requested_at)
 
-    assert open_question(fields(), None, None) is None
+    assert found(None, None) == []
     scene.question("go", "plan[a]")
-    assert open_question(fields(), None, None) == ("plan[a]", "go")
+    assert found(None, None) == [("plan[a]", "go")]
     scene.question("go", "plan[b]")
-    assert open_question(fields(), None, None) is None
-    assert open_question(fields(), "go", None) is None
-    assert open_question(fields(), "go", "plan[b]") == ("plan[b]", "go")
+    assert len(found(None, None)) == len(found("go", None)) == 2
+    assert found("go", "plan[b]") == [("plan[b]", "go")]
     scene.question("stop", "plan[b]")
-    assert open_question(fields(), "stop", None) == ("plan[b]", "stop")
-    assert open_question(fields(), None, "plan[a]") == ("plan[a]", "go")
-    assert open_question(fields(), None, "plan[b]") is None
-    assert open_question(fields(), "other", None) is None
+    assert found("stop", None) == [("plan[b]", "stop")]
+    assert found(None, "plan[a]") == [("plan[a]", "go")]
+    assert len(found(None, "plan[b]")) == 2
+    assert found("other", None) == []
 
 
 def test_states_of_agents_in_another_shape_hold_no_questions() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from holdfast import AgentFailedError, Retry, Workflow
 from holdfast.domain.errors import AttemptOverError, InvalidStateError
 from holdfast.execution.context import Context
 from holdfast.execution.frame import Milestone
+from tests.execution.clocks import AgentClock
 from tests.execution.runs import chain, kinds, opened, run, told_to, types
 
 
@@ -231,3 +233,99 @@ def test_history_and_feedback_of_a_loop_are_what_the_evaluator_said() -> None:
     with opened() as service:
         run(workflow, service)
     assert seen == [(1, None, []), (2, {"content": False, "issues": ["too short"]}, [1])]
+
+
+def paying(people: list[str], *, keyed: bool, ledger: list[str], fails: bool = False) -> Workflow:
+    """Declare an agent that pays people one after another, and may fail after two."""
+
+    def note(ctx: Context, who: str) -> str:
+        return f"notes on {who}"
+
+    def pay(ctx: Context) -> dict[str, str]:
+        notes = {}
+        for number, who in enumerate(people):
+            if fails and number == 2:
+                raise RuntimeError("after two")
+            key = who if keyed else None
+            ctx.effect("pay", lambda _, who: ledger.append(who), who, key=key)
+            notes[who] = ctx.spawn(note, who, key=key)
+        return notes
+
+    return chain(pay)
+
+
+def test_effects_and_spawned_steps_that_come_in_another_order_are_refused() -> None:
+    ledger: list[str] = []
+    with opened() as service:
+        with pytest.raises(AgentFailedError, match="after two"):
+            run(paying(["ann", "bob", "cy"], keyed=False, ledger=ledger, fails=True), service)
+        with pytest.raises(AgentFailedError, match="the effect 'pay' was recorded for other arguments"):
+            run(paying(["cy", "ann", "bob"], keyed=False, ledger=ledger), service)
+        assert ledger == ["ann", "bob"]
+        result = run(paying(["ann", "bob", "cy"], keyed=False, ledger=ledger), service)
+    assert ledger == ["ann", "bob", "cy"] and result.value["cy"] == "notes on cy"
+
+
+def test_a_spawned_step_for_another_item_is_refused() -> None:
+    def child(ctx: Context, item: str) -> str:
+        return item
+
+    def parent(ctx: Context) -> str:
+        answer = str(ctx.spawn(child, items[ctx.attempt - 1]))
+        if ctx.attempt == 1:
+            raise RuntimeError("once")
+        return answer
+
+    items = ["a", "b", "a"]
+    with opened() as service:
+        for why in ("once", "the spawned step 'parent>child' was recorded for other arguments"):
+            with pytest.raises(AgentFailedError, match=why):
+                run(chain(parent), service)
+        assert run(chain(parent), service).value == "a"
+
+
+def test_effects_and_spawned_steps_with_keys_may_come_in_any_order() -> None:
+    ledger: list[str] = []
+    with opened() as service:
+        with pytest.raises(AgentFailedError, match="after two"):
+            run(paying(["ann", "bob", "cy"], keyed=True, ledger=ledger, fails=True), service)
+        result = run(paying(["cy", "ann", "bob"], keyed=True, ledger=ledger), service)
+    assert ledger == ["ann", "bob", "cy"]
+    assert result.value == {who: f"notes on {who}" for who in ("cy", "ann", "bob")}
+
+
+def test_a_parent_is_as_alive_as_the_agents_it_has_spawned(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = AgentClock(monkeypatch)
+
+    async def child(ctx: Context) -> list[float]:
+        silences = []
+        for share in range(3):
+            clock.advance(5)
+            silences.append(parents[0].quiet_seconds)
+            ctx.progress(share / 5)
+            silences.append(parents[0].quiet_seconds)
+        return silences
+
+    async def parent(ctx: Context) -> list[float]:
+        parents.append(ctx)
+        return list(await ctx.spawn(child))
+
+    parents: list[Context] = []
+    with opened() as service:
+        assert run(chain(parent), service).value == [5, 0] * 3
+
+
+def test_a_parent_whose_spawned_agent_is_silent_is_too_late_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = AgentClock(monkeypatch)
+
+    async def child(ctx: Context) -> None:
+        clock.advance(2)
+        await asyncio.Event().wait()
+
+    async def parent(ctx: Context) -> None:
+        await ctx.spawn(child)
+
+    workflow = Workflow("w")
+    workflow.agent(timeout_seconds=0.05)(parent)
+    with opened() as service, pytest.raises(AgentFailedError, match="TimeoutError"):
+        run(workflow, service)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,13 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import CheckpointService
-from holdfast.domain.errors import EffectUnknownError, UnsupportedTypeError
+from holdfast.domain.errors import (
+    CheckpointWriteError,
+    EffectUnknownError,
+    GraphChangedError,
+    StateTooLargeError,
+    UnsupportedTypeError,
+)
+from holdfast.domain.reducers import DECISION_EVENT
 from holdfast.domain.run_events import EFFECT_DONE, EFFECT_STARTED
 from holdfast.execution.approvals import Approval, Question
 from holdfast.execution.driving import Asking, Driver
 from holdfast.execution.effects import Effect, Found, Unknown, perform
 from holdfast.execution.journal import Fact, Journal
+from tests.application.services import make_service
 from tests.execution.journals import begun, recovered
+from tests.execution.narrow_stores import LARGE, NarrowStore
 from tests.execution.runs import opened, types
 
 
@@ -285,3 +295,54 @@ def test_an_entry_of_a_ledger_without_a_count_was_started_once(world: World) -> 
     world.answers = [Approval(True, "ann")]
     world.perform(effect)
     assert [question.name for question in world.questions] == ["effect:send"]
+
+
+@pytest.mark.parametrize("on_fault", ["raise", "degrade"])
+def test_an_effect_is_not_tried_while_its_start_is_not_durable(on_fault: str) -> None:
+    store = NarrowStore()
+    with make_service(store, on_fault=on_fault) as service:
+        world = World(service)
+        store.is_full = True
+        with pytest.raises(CheckpointWriteError, match="'send' was not tried"):
+            world.perform(world.effect(Unknown.FAIL))
+        assert world.calls == [] and world.ledger["status"] == "failed"
+        store.is_full = False
+        service.flush()
+        # It never happened: the next attempt need not ask anybody.
+        assert world.perform(world.effect(Unknown.FAIL))["n"] == 1
+
+
+def test_a_start_that_others_took_along_is_recorded_before_the_call() -> None:
+    with make_service(NarrowStore()) as service:
+        world = World(service)
+        world.journal.note(Fact(DECISION_EVENT, {"description": LARGE}, "plan", "plan"))
+        world.crash(world.effect())
+        assert facts(world)[-1] == EFFECT_STARTED
+
+
+def test_an_effect_whose_answer_is_refused_is_unknown_and_not_done_again() -> None:
+    with make_service(NarrowStore()) as service:
+        world = World(service)
+        effect = replace(world.effect(Unknown.FAIL), call=lambda key, *_: LARGE)
+        with pytest.raises(StateTooLargeError):
+            world.perform(effect)
+        with pytest.raises(EffectUnknownError):
+            world.perform(effect)
+
+
+def test_an_effect_that_was_recorded_for_other_arguments_is_refused(world: World) -> None:
+    world.perform(replace(world.effect(), given="ann"))
+    assert world.ledger["given"] == "ann"
+    with pytest.raises(GraphChangedError, match="the effect 'send' was recorded for other arguments"):
+        world.perform(replace(world.effect(), given="bob"))
+    assert len(world.calls) == 1
+    # As a journal of before, or a key, has it.
+    assert world.perform(world.effect())["n"] == 1
+
+
+def test_an_effect_that_did_not_happen_may_be_tried_with_other_arguments(world: World) -> None:
+    world.faults.append(ValueError("no"))
+    with pytest.raises(ValueError, match="no"):
+        world.perform(replace(world.effect(), given="ann"))
+    world.perform(replace(world.effect(), given="bob"))
+    assert world.ledger["given"] == "bob"

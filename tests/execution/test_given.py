@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.domain.errors import GraphChangedError
 from holdfast.domain.plain import TypeRegistry
-from holdfast.execution.given import digest_of, numbered, storable
+from holdfast.execution.given import check_given, digest_of, numbered, storable
 
 TYPES = TypeRegistry()
 VALUES = st.recursive(
@@ -66,3 +67,10 @@ def test_sets_have_the_same_digest_in_every_process() -> None:
         for seed in ("1", "2")
     }
     assert len(told) == 1
+
+
+def test_what_was_recorded_for_other_arguments_is_refused_where_both_are_known() -> None:
+    for known, now in [({}, "a"), ({"given": None}, "a"), ({"given": "a"}, "a"), ({"given": "b"}, None)]:
+        check_given("it", known, now, "WF-1")
+    with pytest.raises(GraphChangedError, match="it was recorded for other arguments"):
+        check_given("it", {"given": "b"}, "a", "WF-1")

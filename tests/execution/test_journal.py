@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,21 @@ from holdfast.adapters.memory import MemoryStore
 from holdfast.application.app import App
 from holdfast.application.commands import AppendEvent
 from holdfast.application.recording import Recording
-from holdfast.domain.errors import CheckpointWriteError, LeaseLostError, UnsupportedTypeError
+from holdfast.domain.errors import (
+    CheckpointWriteError,
+    LeaseLostError,
+    StateTooLargeError,
+    UnsupportedTypeError,
+)
 from holdfast.domain.progress_report import REPORT_EVENT
 from holdfast.domain.reducers import DECISION_EVENT, MESSAGE_EVENT
 from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_STARTED, RUN_UPDATED
 from holdfast.execution.floor import floor
-from holdfast.execution.journal import Fact, Journal, Save
+from holdfast.execution.journal import Care, Fact, Journal, Save
 from tests.application.services import make_service
 from tests.application.versions import Home
 from tests.execution.journals import PATIENCE_SECONDS, W, at_once, begun, recovered
+from tests.execution.narrow_stores import LARGE, NarrowStore
 from tests.execution.runs import opened, told_to, types
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
@@ -293,6 +300,53 @@ def test_a_storage_fault_is_told_and_stops_nothing(is_crowded: bool) -> None:
     assert len([text for text in journal.warnings if text.startswith("not durable")]) == 2
     # The next checkpoint has what was not durable.
     assert recovered(service)["messages"] == ["noted", "a", "b"]
+
+
+@pytest.mark.parametrize("is_crowded", [False, True])
+def test_what_the_store_refuses_is_raised_and_was_never_said(is_crowded: bool) -> None:
+    service = make_service(NarrowStore())
+    journal = begun(service)
+
+    async def work() -> None:
+        journal.note(message("noted"))
+        with pytest.raises(StateTooLargeError):
+            await journal.commit_async(done("plan", LARGE), Save("s"))
+        assert await journal.commit_async(message("after"), Save("s")) is not None
+
+    in_a_crowd(work) if is_crowded else asyncio.run(work())
+    assert journal.fields.get("tasks", []) == [] and journal.fields["messages"] == ["noted", "after"]
+    assert recovered(service)["messages"] == ["noted", "after"]
+
+
+@pytest.mark.parametrize("is_crowded", [False, True])
+def test_what_is_refused_takes_nothing_along_that_was_said_after_it(is_crowded: bool) -> None:
+    service = make_service(NarrowStore())
+    told, subscriber = told_to()
+    journal = begun(service, subscriber)
+
+    async def work() -> None:
+        journal.note(message("before"))
+        journal.note(message(LARGE))
+        journal.note(message("noted"))
+        assert await journal.commit_async(done("plan", 1), Save("s")) is not None
+
+    in_a_crowd(work) if is_crowded else asyncio.run(work())
+    assert [kind for kind, _ in told].count("commit_failed") == 1
+    assert journal.fields["messages"] == ["before", "noted"]
+    assert [task["id"] for task in journal.fields["tasks"]] == ["plan"]
+    assert recovered(service)["messages"] == ["before", "noted"]
+    assert types(service).count(AGENT_COMPLETED) == 1
+
+
+@pytest.mark.parametrize("on_fault", ["raise", "degrade"])
+def test_what_has_to_be_durable_and_is_not_is_raised(on_fault: str) -> None:
+    store = NarrowStore()
+    journal = begun(make_service(store, on_fault=on_fault))
+    store.is_full = True
+    journal.commit(message("usual"))
+    with pytest.raises(CheckpointWriteError):
+        journal.commit(replace(message("vital"), care=Care.DURABLE))
+    store.is_full = False
 
 
 def report(title: str) -> Fact:

@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.errors import InvalidStateError
+from holdfast.domain.errors import InvalidStateError, StateTooLargeError
 from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_SKIPPED, STAGE_UPDATED
 from holdfast.execution.journal import Fact, Journal
 from holdfast.execution.plan import Agent, Plan, Stage, StageKind, make_plan
 from holdfast.execution.results import Results, _parted, step_name
+from tests.application.services import make_service
 from tests.execution.journals import at_once, begun
+from tests.execution.narrow_stores import LARGE, NarrowStore
 from tests.execution.runs import opened
 
 
@@ -213,3 +215,16 @@ def test_threads_read_while_results_come_in(journal: Journal) -> None:
             seen = len(known)
 
     at_once(write, read, read)
+
+
+def test_a_result_that_was_taken_back_is_none() -> None:
+    with make_service(NarrowStore()) as service:
+        journal = begun(service)
+        results = Results(journal, make_plan("w", {}))
+        journal.commit(Fact(AGENT_COMPLETED, {"attempt": 1, "result": 0}, "first", "first"))
+        queued = journal.queued(Fact(AGENT_COMPLETED, {"attempt": 1, "result": LARGE}, "big", "big"))
+        assert list(results.by_step()) == ["first", "big"]
+        with pytest.raises(StateTooLargeError):
+            journal.settled(queued)
+        journal.note(Fact(AGENT_COMPLETED, {"attempt": 1, "result": 1}, "small", "small"))
+        assert results.by_step() == {"first": 0, "small": 1}

@@ -5,14 +5,21 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import pytest
 
+import holdfast
+from holdfast import Workflow
 from holdfast.execution.signals import heeded
 from tests.execution.journals import PATIENCE_SECONDS
+from tests.execution.runs import latest, opened
 
 HEEDED = [signal.SIGTERM, signal.SIGINT]
 #: As a process has them that was started at a terminal; whoever runs the tests may have been given others.
@@ -173,3 +180,98 @@ def test_only_the_main_thread_can_listen() -> None:
     thread.start()
     thread.join(PATIENCE_SECONDS)
     assert faults == []
+
+
+def endless() -> Workflow:
+    """Declare a workflow that sends the process a signal, and would then wait for ever."""
+    workflow = Workflow("endless")
+
+    @workflow.agent
+    async def wait(ctx: Any) -> None:
+        send(signal.SIGTERM)
+        await asyncio.Event().wait()
+
+    return workflow
+
+
+def test_the_applications_handler_hears_of_it_once_the_last_run_has_stopped_and_is_recorded() -> None:
+    seen: list[str] = []
+
+    def own(number: int, frame: FrameType | None) -> None:
+        seen.extend(latest(service, name).status for name in ("WF-1", "WF-2"))
+
+    async def both() -> list[str]:
+        return [str(one.status) for one in await asyncio.gather(*(w.run(service, n) for w, n in runs))]
+
+    runs = [(endless(), "WF-1"), (endless(), "WF-2")]
+    before = signal.signal(signal.SIGTERM, own)
+    try:
+        with opened() as service:
+            assert asyncio.run(both()) == ["stopped", "stopped"]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert seen == ["stopped", "stopped"]
+
+
+def test_a_run_that_would_begin_meanwhile_waits_until_the_handler_has_heard() -> None:
+    order: list[str] = []
+
+    async def batch() -> list[str]:
+        room = asyncio.Semaphore(1)
+
+        async def one(workflow: Workflow, name: str) -> str:
+            async with room:
+                result = await workflow.run(service, name)
+            order.append(name)
+            return str(result.status)
+
+        return list(await asyncio.gather(one(endless(), "WF-1"), one(brief, "WF-2")))
+
+    brief = Workflow("brief")
+    brief.agent(name="work")(lambda ctx: order.append("work"))
+    before = signal.signal(signal.SIGTERM, lambda *_: order.append("handler"))
+    try:
+        with opened() as service:
+            assert asyncio.run(batch()) == ["stopped", "completed"]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert order == ["handler", "WF-1", "work", "WF-2"]
+
+
+def test_who_interrupts_a_run_at_the_keyboard_interrupts_the_program() -> None:
+    workflow = Workflow("w")
+
+    @workflow.agent
+    async def wait(ctx: Any) -> None:
+        send(signal.SIGINT)
+        await asyncio.Event().wait()
+
+    with opened() as service:
+        with pytest.raises(KeyboardInterrupt):
+            workflow.run_sync(service, "WF-1")
+        assert latest(service).status == "stopped"
+
+
+BATCH = """
+import asyncio, sys
+from holdfast import Workflow
+w = Workflow("w")
+@w.agent
+async def wait(ctx):
+    print("begun", flush=True)
+    await asyncio.Event().wait()
+for number in range(3):
+    w.run_sync(sys.argv[1], f"WF-{number}")
+"""
+
+
+def test_a_process_that_handles_no_signals_ends_by_the_one_it_was_sent(tmp_path: Path) -> None:
+    store = str(tmp_path / "store")
+    process = subprocess.Popen([sys.executable, "-c", BATCH, store], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    process.send_signal(signal.SIGTERM)
+    rest, _ = process.communicate(timeout=PATIENCE_SECONDS)
+    assert (process.returncode, rest) == (-signal.SIGTERM, "")
+    with holdfast.open(store) as service:
+        assert latest(service, "WF-0").status == "stopped" and service.load_latest("WF-1") is None

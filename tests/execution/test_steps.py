@@ -11,7 +11,9 @@ import pytest
 
 from holdfast import AgentFailedError, Retry, Workflow
 from holdfast.execution.context import Context
+from tests.application.services import make_service
 from tests.execution.clocks import AgentClock
+from tests.execution.narrow_stores import LARGE, NarrowStore
 from tests.execution.runs import chain, kinds, opened, run, told_to, types
 
 
@@ -262,3 +264,56 @@ def test_a_failure_says_where_it_was_and_what_cannot_be_stored_is_not_tried_agai
         assert calls == [1] and ".py:" not in failed.value.message
         with pytest.raises(AgentFailedError, match=r"KeyError: 'missing' \(test_steps.py:\d+, in bad\)"):
             run(chain(bad), service, "WF-2")
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_result_that_the_store_refuses_fails_its_agent_before_anything_after_it_begins(
+    is_async: bool,
+) -> None:
+    begun: list[str] = []
+
+    def big(ctx: Any) -> str:
+        begun.append("big")
+        return LARGE
+
+    async def big_async(ctx: Any) -> str:
+        return big(ctx)
+
+    def use(ctx: Any) -> None:
+        begun.append("use")
+
+    layers = Workflow("layers")
+    layers.agent(name="big")(big_async if is_async else big)
+    layers.agent(name="use", after="big")(use)
+    row = Workflow("row")
+    team = row.sequential("row")
+    team.agent(name="big")(big_async if is_async else big)
+    team.agent(name="use")(use)
+    for workflow in (layers, row):
+        with make_service(NarrowStore()) as service, pytest.raises(AgentFailedError, match="StateTooLarge"):
+            run(workflow, service)
+    assert begun == ["big", "big"]
+
+
+def test_a_run_on_a_full_disk_goes_on_but_for_effects_which_are_tried_again() -> None:
+    store, calls, attempts = NarrowStore(), list[str](), list[int]()
+
+    def fill(ctx: Any) -> str:
+        store.is_full = True
+        return "filled"
+
+    def paid(key: str) -> str:
+        calls.append(key)
+        return "paid"
+
+    def pay(ctx: Any) -> str:
+        attempts.append(ctx.attempt)
+        if ctx.attempt == 2:
+            store.is_full = False
+            service.flush()
+        return ctx.effect("pay", paid, unknown="fail")
+
+    with make_service(store, on_fault="degrade") as service:
+        workflow = chain(fill, pay, retry=Retry(attempts=2, delay_seconds=0))
+        result = run(workflow, service)
+    assert result.value == "paid" and len(calls) == 1 and attempts == [1, 2]

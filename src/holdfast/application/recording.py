@@ -27,6 +27,7 @@ from holdfast.domain.errors import (
 from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.keyring_file import workflow_scope
+from holdfast.domain.plain import TypeRegistry
 from holdfast.domain.record import Lease
 from holdfast.domain.recovery import RecoveryMode, RecoveryResult
 from holdfast.domain.state import WorkflowState
@@ -52,6 +53,11 @@ class Recording:
     def url(self) -> str:
         """Where the store is, without secrets."""
         return self._engine.kit.store.url
+
+    @property
+    def types(self) -> TypeRegistry:
+        """The types that can be stored."""
+        return self._engine.kit.registry
 
     @property
     def tracing(self) -> Tracing | None:

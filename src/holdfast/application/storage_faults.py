@@ -13,17 +13,18 @@ from holdfast.domain.errors import (
     UnsupportedTypeError,
 )
 
+#: What a store refuses however often it is asked.
+_REFUSALS = (StateTooLargeError, UnstorableValueError, UnsupportedTypeError)
 #: What a store refuses whatever its disk is like.
-_NO_FAULTS = (
-    CheckpointConflictError,
-    StateTooLargeError,
-    StoreClosedError,
-    UnstorableValueError,
-    UnsupportedTypeError,
-)
+_NO_FAULTS = (*_REFUSALS, CheckpointConflictError, StoreClosedError)
 
 
-def is_fault(problem: BaseException) -> bool:
+def is_refusal(problem: object) -> bool:
+    """Tell whether an error means that this will never be stored, here and as it is."""
+    return isinstance(problem, _REFUSALS)
+
+
+def is_fault(problem: BaseException | None) -> bool:
     """Tell whether an error means that nothing can be made durable: what is wrong is the store."""
     return isinstance(problem, CheckpointWriteError) and not isinstance(problem, _NO_FAULTS)
 

@@ -29,6 +29,8 @@ REQUEST_SETTLED = "REQUEST_SETTLED"
 
 #: What an agent keeps in the state once it is done; its ledger and milestones stay in the journal.
 _KEPT_WHEN_DONE = ("attempt", "confidence", "progress", "blockers", "artifacts")
+#: And what it was begun with: a spawned one is known by that when its parent runs again.
+_KEPT_FROM_START = (*_KEPT_WHEN_DONE, "given")
 #: How many requests that were carried out are remembered: one that is delivered again is known.
 _SETTLED_MAX = 100
 
@@ -42,7 +44,7 @@ def complete_agent(fields: Fields, event: Event) -> dict[str, Any]:
     """Take an agent's result, and everything it said on the way, into the state at once."""
     data = event.data
     known = _agents(fields).get(event.step_id, {})
-    kept = {name: known[name] for name in _KEPT_WHEN_DONE if name in known}
+    kept = {name: known[name] for name in _KEPT_FROM_START if name in known}
     kept |= {name: data[name] for name in _KEPT_WHEN_DONE if name in data}
     task = {
         "id": event.step_id,
@@ -109,8 +111,9 @@ def reach_milestone(fields: Fields, event: Event) -> dict[str, Any]:
 
 def request_approval(fields: Fields, event: Event) -> dict[str, Any]:
     """Note that an agent waits for somebody's answer."""
-    # Whatever the question comes with: it is open.
-    return _with_approval(fields, event, {**event.data, "status": "waiting"})
+    # Whatever the question comes with: it is open, and no answer from before is one to it.
+    asked_at = timestamp_text(event.timestamp)
+    return _with_approval(fields, event, {**event.data, "status": "waiting", "asked_at": asked_at})
 
 
 def answer_approval(fields: Fields, event: Event) -> dict[str, Any]:
@@ -128,7 +131,11 @@ def settle_request(fields: Fields, event: Event) -> dict[str, Any]:
     """Remember a request that was carried out, so that it is not when it comes again."""
     metadata = fields.get("metadata", {})
     settled = [*metadata.get("settled_requests", ()), event.data["id"]][-_SETTLED_MAX:]
-    return {**fields, "metadata": {**metadata, "settled_requests": settled}}
+    known = {**metadata, "settled_requests": settled}
+    if "ends_as" in event.data:
+        # Who dies on the way there has still been asked: whoever goes on brings it to that end.
+        known["ends_as"] = event.data["ends_as"]
+    return {**fields, "metadata": known}
 
 
 def open_questions(fields: Mapping[str, Any]) -> list[tuple[str, str, Mapping[str, Any]]]:

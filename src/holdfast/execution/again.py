@@ -85,9 +85,8 @@ def agents_from(plan: Plan, agent: str) -> frozenset[str]:
 
 def _reopened(fields: dict[str, Any]) -> dict[str, Any]:
     """Make a state one that can be gone on with, whatever came of the run it is from."""
-    metadata = {
-        name: value for name, value in fields.get("metadata", {}).items() if name != "settled_requests"
-    }
+    asked = ("settled_requests", "ends_as")
+    metadata = {name: value for name, value in fields.get("metadata", {}).items() if name not in asked}
     return {**fields, "status": "in_progress", "resumable": True, "metadata": metadata}
 
 

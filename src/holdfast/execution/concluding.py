@@ -30,6 +30,9 @@ async def carry_out(runner: Runner, service: Service, claim: Claim) -> RunResult
         CheckpointError: what ended the run, once that is recorded.
     """
     began, kept = time.monotonic(), len(runner.results.by_step())
+    if runner.journal.fields.get("metadata", {}).get("ends_as") == RunStatus.CANCELLED:
+        # Whoever ran it died between hearing that and recording its end.
+        runner.stop.set(RunStatus.CANCELLED)
     ready = asyncio.Event()
     walking = asyncio.ensure_future(_walk(runner, ready))
     claim.on_lost = walking.cancel

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,11 +19,13 @@ from holdfast.domain.progress_report import REPORT_EVENT
 from holdfast.domain.reducers import AGENT_STATE_EVENT, DECISION_EVENT, check_confidence
 from holdfast.domain.run_events import MILESTONE_REACHED, added
 from holdfast.execution.approvals import Approval, Question, ask
-from holdfast.execution.driving import Asking, Drives, OnLoop, Together
+from holdfast.execution.driving import Asking, Drives, OnLoop, Together, nothing, one
 from holdfast.execution.effects import UNSURE, Effect, Unknown, perform
-from holdfast.execution.frame import Frame, Milestone, Notes, Surroundings
+from holdfast.execution.frame import Frame, Milestone, Notes, Quiet, Spawned, Surroundings
+from holdfast.execution.given import digest_of, numbered
 from holdfast.execution.journal import Fact, Pad, Save
 from holdfast.execution.promises import Promise
+from holdfast.execution.results import step_name
 from holdfast.execution.speculation import Draft, Refusing, speculate
 from holdfast.execution.triggers import Trigger
 
@@ -41,7 +43,9 @@ class Context:
         self._driver = driver
         self._is_async = is_async
         self._is_over = False
-        self._is_waiting = False
+        #: How many answers and spawned agents it waits for, and which of those are at work.
+        self._waits = 0
+        self.children: list[Quiet] = []
         self._counts: dict[str, int] = {}
         self._progress_at = 0.0
         self._beat_at = time.monotonic()
@@ -205,6 +209,7 @@ class Context:
         name: str,
         function: Callable[..., Any],
         *arguments: Any,
+        key: str | None = None,
         unknown: Unknown | str = Unknown.ASK,
         check: Callable[[str], Any] | None = None,
         unsure: tuple[type[BaseException], ...] = UNSURE,
@@ -214,9 +219,11 @@ class Context:
         What it answered is recorded, and an agent that runs again gets that instead of a second call.
 
         Args:
-            name: what is done; a second one of the name in one agent is one of its own.
+            name: what is done; a second one of the name in one agent is one of its own, in the same order and
+                with the same arguments when the agent runs again.
             function: does it; its first argument is the idempotency key, the same in each attempt.
             arguments: the others.
+            key: what this one is known by among those of the name, instead of order and arguments.
             unknown: what to do if it was started before a crash and may have happened: `ask`, `retry`,
                 `skip`, `check` or `fail`.
             check: given the key, answers `Found(result)` if it happened, None if it did not.
@@ -228,17 +235,9 @@ class Context:
                 "`check` and unknown='check' go together", place=f"{self.step_id} {name}", hint="Give both."
             )
         self._check()
-        effect = Effect(
-            self.workflow_id,
-            self.step_id,
-            self.agent,
-            self._numbered("effect", name),
-            function,
-            arguments,
-            policy,
-            check,
-            unsure,
-        )
+        given = None if key is not None else digest_of(numbered(arguments, {}), self._journal.types)
+        ours = self.workflow_id, self.step_id, self.agent, self._numbered("effect", step_name(name, key))
+        effect = Effect(*ours, function, arguments, policy, check, unsure, given)
         return self._answer(self._performed(effect), "ctx.effect")
 
     def milestone(self, name: str, state: Any = None, partial: Any = None) -> Any:
@@ -256,7 +255,7 @@ class Context:
             {"type": CheckpointType.AGENT_START, "agent_id": self.step_id, "agent_state": data},
         )
         fact = Fact(MILESTONE_REACHED, data, self.step_id, self.agent)
-        return self._answer(_one(Together((fact, save))), "ctx.milestone")
+        return self._answer(one(Together((fact, save))), "ctx.milestone")
 
     def approve(self, question: str, name: str | None = None, **data: Any) -> Any:
         """Ask somebody, and wait for the answer as long as it takes; restarts included.
@@ -273,12 +272,24 @@ class Context:
         asked = Question(self._numbered("approval", name or "approval"), question, data)
         return self._answer(self._asked(asked), "ctx.approve")
 
-    def spawn(self, function: Callable[..., Any], item: Any = None, *, name: str | None = None) -> Any:
-        """Run a function as an agent of its own, with all that means, and answer its result."""
+    def spawn(
+        self,
+        function: Callable[..., Any],
+        item: Any = None,
+        *,
+        name: str | None = None,
+        key: str | None = None,
+    ) -> Any:
+        """Run a function as an agent of its own, with all that means, and answer its result.
+
+        Those of one name are known by their order and their items, or by a `key`.
+        """
         self._check()
-        called = self._numbered("spawn", name or function.__name__)
-        need = OnLoop(lambda: self._around.spawn(self._frame, function, item, called))
-        return self._answer(_one(need), "ctx.spawn")
+        called = self._numbered("spawn", step_name(name or function.__name__, key))
+        given = None if key is not None else digest_of({"item": item}, self._journal.types)
+        spawned = Spawned(function, item, called, given, self)
+        need = OnLoop(lambda: self._waited(self._around.spawn(self._frame, spawned)))
+        return self._answer(one(need), "ctx.spawn")
 
     def speculate(self, function: Callable[..., Any], item: Any = None, *, name: str | None = None) -> Any:
         """Run a function whose result may not be wanted: nothing of it is recorded until it is confirmed.
@@ -320,7 +331,11 @@ class Context:
     @property
     def quiet_seconds(self) -> float:
         """How long nothing was heard of the agent."""
-        return 0.0 if self._is_waiting else time.monotonic() - self._beat_at
+        if self._waits > len(self.children):
+            # For an answer, or for a child that has no place yet.
+            return 0.0
+        own = time.monotonic() - self._beat_at
+        return min([own, *(child.quiet_seconds for child in tuple(self.children))])
 
     def _performed(self, effect: Effect) -> Asking:
         known = self._journal.agent_state(self.step_id).get("effects", {}).get(effect.name)
@@ -338,19 +353,22 @@ class Context:
         """Tell that somebody has to answer, and wait for that; to wait is no silence of the agent."""
         asked = self._approvals().get(name, {})
         self._journal.tell("approval_requested", step_id=step_id, name=name, question=asked.get("question"))
-        self._is_waiting = True
+        answer: Approval = await self._waited(self._around.answer(step_id, name))
+        return answer
+
+    async def _waited(self, awaited: Awaitable[Any]) -> Any:
+        self._waits += 1
         try:
-            answer: Approval = await self._around.answer(step_id, name)
-            return answer
+            return await awaited
         finally:
-            self._is_waiting, self._beat_at = False, time.monotonic()
+            self._waits, self._beat_at = self._waits - 1, time.monotonic()
 
     def _triggered(self, trigger: Trigger, reason: str) -> Any:
         self._check()
         if not self._around.is_due(trigger):
-            return self._answer(_nothing(), "ctx.checkpoint")
+            return self._answer(nothing(), "ctx.checkpoint")
         options: CheckpointOptions = {"type": CheckpointType.AGENT_START, "agent_id": self.step_id}
-        return self._answer(_one(Save(f"{trigger}: {reason}", options)), "ctx.checkpoint")
+        return self._answer(one(Save(f"{trigger}: {reason}", options)), "ctx.checkpoint")
 
     def _note(self, kind: str, data: Mapping[str, Any], agent: str | None = None) -> None:
         self._check()
@@ -376,12 +394,3 @@ class Context:
                 place=f"{self.workflow_id} {self.step_id}",
                 hint="It took longer than timeout_seconds, or the run was stopped: let the function end.",
             )
-
-
-def _one(need: Any) -> Asking:
-    return (yield need)
-
-
-def _nothing() -> Asking:
-    return None
-    yield

@@ -223,6 +223,16 @@ class RowDriver(Driver):
             raise Abandoned
 
 
+def one(need: Need) -> Asking:
+    """Ask for one thing, and answer what came of it."""
+    return (yield need)
+
+
+def nothing() -> Asking:
+    """Ask for nothing."""
+    yield from ()
+
+
 def _items(need: Fact | Save | Together) -> tuple[Fact | Save, ...]:
     return need.items if isinstance(need, Together) else (need,)
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from holdfast.domain.errors import EffectUnknownError
+from holdfast.domain.errors import CheckpointWriteError, EffectUnknownError
 from holdfast.domain.run_events import EFFECT_DONE, EFFECT_STARTED
 from holdfast.execution.approvals import Approval, Question
-from holdfast.execution.driving import Asking, Call
-from holdfast.execution.journal import Fact
+from holdfast.execution.driving import Asking, Call, Note
+from holdfast.execution.given import check_given
+from holdfast.execution.journal import LOST, Care, Fact
 
 #: Errors that leave open whether the other side did what it was asked to.
 UNSURE = (TimeoutError, ConnectionError)
@@ -58,6 +59,8 @@ class Effect:
     unknown: Unknown
     check: Callable[[str], Any] | None
     unsure: tuple[type[BaseException], ...] = UNSURE
+    #: Tells its arguments from others; None where it is known by a key of its own.
+    given: str | None = None
 
     @property
     def key(self) -> str:
@@ -68,6 +71,10 @@ class Effect:
 
 def perform(effect: Effect, known: Mapping[str, Any] | None, ask: Callable[[Question], Asking]) -> Asking:
     """Do an effect unless it was done, and record both ends of it."""
+    if known is not None and known["status"] != "failed":
+        check_given(
+            f"the effect {effect.name!r}", known, effect.given, f"{effect.workflow_id} {effect.step_id}"
+        )
     if known is not None and known["status"] in ("done", "skipped"):
         return known.get("result")
     starts = known.get("starts", 1) if known is not None else 0
@@ -75,7 +82,7 @@ def perform(effect: Effect, known: Mapping[str, Any] | None, ask: Callable[[Ques
         settled = yield from _settle(effect, starts, ask)
         if settled is not None:
             return settled.result
-    yield Fact(EFFECT_STARTED, {**_told(effect), "starts": starts + 1}, effect.step_id, effect.agent)
+    yield from _start(effect, starts + 1)
     try:
         result = yield Call(effect.call, (effect.key, *effect.arguments))
     except Exception as fault:
@@ -86,6 +93,26 @@ def perform(effect: Effect, known: Mapping[str, Any] | None, ask: Callable[[Ques
         raise
     yield Fact(EFFECT_DONE, {**_told(effect), "result": result}, effect.step_id, effect.agent)
     return result
+
+
+def _start(effect: Effect, starts: int) -> Asking:
+    """Record that an effect is about to be tried; without that on disk it is not."""
+    told = {**_told(effect), "starts": starts}
+    if effect.given is not None:
+        told["given"] = effect.given
+    try:
+        yield Fact(EFFECT_STARTED, told, effect.step_id, effect.agent, Care.DURABLE)
+    except LOST:
+        raise
+    except CheckpointWriteError as problem:
+        # It may reach the disk later all the same: whoever reads it shall know that nothing was tried.
+        failed = {**_told(effect), "status": "failed", "error": _shown(problem)}
+        yield Note(Fact(EFFECT_DONE, failed, effect.step_id, effect.agent))
+        raise CheckpointWriteError(
+            f"the effect {effect.name!r} was not tried: that it starts is not durable ({problem.message})",
+            place=f"{effect.workflow_id} {effect.step_id}",
+            hint="Mend the store and run it again: a process that died meanwhile would have done it twice.",
+        ) from problem
 
 
 def _settle(effect: Effect, starts: int, ask: Callable[[Question], Asking]) -> Asking:

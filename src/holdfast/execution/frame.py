@@ -23,6 +23,38 @@ class Frame:
     history: Sequence[Mapping[str, Any]] = ()
 
 
+class Quiet(Protocol):
+    """An attempt at work."""
+
+    @property
+    def quiet_seconds(self) -> float:
+        """How long nothing was heard of it."""
+
+
+class Parent(Protocol):
+    """Whoever waits for agents that it has spawned."""
+
+    @property
+    def children(self) -> list[Quiet]:
+        """Those that are at work now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spawned:
+    """An agent that another one begins: what it runs, for what, under which name.
+
+    Attributes:
+        given: tells its item from others; None where it is known by a key of its own.
+        by: hears of the attempt of it that is at work.
+    """
+
+    function: Callable[..., Any]
+    item: Any
+    name: str
+    given: str | None = None
+    by: Parent | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Milestone:
     """Where an agent that was interrupted goes on from."""
@@ -78,5 +110,5 @@ class Surroundings(Protocol):
     async def answer(self, step_id: str, name: str) -> Any:
         """Wait for the answer to a question."""
 
-    async def spawn(self, parent: Frame, function: Callable[..., Any], item: Any, name: str) -> Any:
+    async def spawn(self, parent: Frame, spawned: Spawned) -> Any:
         """Run a function as an agent of its own."""

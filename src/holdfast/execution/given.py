@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.domain import plainjson
-from holdfast.domain.errors import CheckpointWriteError
+from holdfast.domain.errors import CheckpointWriteError, GraphChangedError
 from holdfast.domain.plain import TypeRegistry, to_plain
 
 _DIGEST_CHARS = 16
@@ -32,6 +32,22 @@ def digest_of(arguments: Mapping[str, Any], types: TypeRegistry) -> str:
 def numbered(positional: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
     """Name the arguments of a call by their place, where they have no name."""
     return {**{str(place): value for place, value in enumerate(positional)}, **named}
+
+
+def check_given(what: str, known: Mapping[str, Any], given: str | None, place: str) -> None:
+    """Make sure that something was recorded for what it is given now; journals of before do not say.
+
+    Raises:
+        GraphChangedError: it was recorded for other arguments.
+    """
+    if given is None or known.get("given") in (None, given):
+        return
+    raise GraphChangedError(
+        f"{what} was recorded for other arguments than it is given now",
+        place=place,
+        hint="Do the same in the same order when an agent runs again, with the same arguments,"
+        " or say what each one is known by: key=...",
+    )
 
 
 def _plain(value: Any, types: TypeRegistry) -> bytes | None:

@@ -10,16 +10,20 @@ import asyncio
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, Protocol
 
 from holdfast.application.commands import AppendEvent, CheckpointOptions
-from holdfast.application.commit_queue import OnDone, Ticket
+from holdfast.application.commit_queue import OnDone, Ticket, is_above_refused
 from holdfast.application.recording import Recording
-from holdfast.domain.errors import CheckpointError, LeaseHeldError, LeaseLostError
+from holdfast.application.storage_faults import is_refusal
+from holdfast.domain.errors import CheckpointError, CheckpointWriteError, LeaseHeldError, LeaseLostError
 from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointID
+from holdfast.domain.plain import TypeRegistry
 from holdfast.domain.progress_report import has_section
 from holdfast.domain.state import WorkflowState
 from holdfast.execution.floor import floor
@@ -32,6 +36,15 @@ _APPEND_ONLY = ("tasks", "messages", "decisions")
 LOST = (LeaseLostError, LeaseHeldError)
 
 
+class Care(Enum):
+    """What follows when a fact that is waited for cannot be recorded; what the store refuses is raised."""
+
+    #: A fault of the store is told, and the next checkpoint has what is missing.
+    USUAL = "usual"
+    #: To wait in memory for a store that can be written is not enough: that is raised, too.
+    DURABLE = "durable"
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One event to record."""
@@ -40,6 +53,7 @@ class Fact:
     data: Mapping[str, Any]
     step_id: str
     agent: str | None = None
+    care: Care = Care.USUAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +73,17 @@ class Queued:
     began: float
 
 
+@dataclass(slots=True)
+class Said:
+    """A fact on its way that the state in memory has already, and the fields without it."""
+
+    fact: Fact
+    ticket: Ticket
+    before: dict[str, Any]
+    #: Whether nobody waits for it.
+    is_noted: bool
+
+
 class Pad(Protocol):
     """What an agent writes on while it works: the journal of its run, or a draft of it."""
 
@@ -69,6 +94,10 @@ class Pad(Protocol):
     @property
     def fields(self) -> dict[str, Any]:
         """The fields of the state as of now."""
+
+    @property
+    def types(self) -> TypeRegistry:
+        """The types that can be stored."""
 
     def agent_state(self, step_id: str) -> Mapping[str, Any]:
         """What is known of one step."""
@@ -99,6 +128,9 @@ class Journal:
         #: Given what people shall read, once it is committed.
         self.publish: Callable[[Sequence[Event]], None] | None = None
         self._readable: list[Ticket] = []
+        #: What is not decided yet, and what has to be said again because of others.
+        self._said: deque[Said] = deque()
+        self._again: list[Fact] = []
         self._mutex = threading.RLock()
         #: Whether it goes on with a run that existed.
         self.is_resumed = False
@@ -113,6 +145,11 @@ class Journal:
         """The fields of the state as of now; never changed in place."""
         return self._fields
 
+    @property
+    def types(self) -> TypeRegistry:
+        """The types that can be stored."""
+        return self.recording.types
+
     def agent_state(self, step_id: str) -> Mapping[str, Any]:
         """Answer what is known of one step."""
         known: Mapping[str, Any] = self._fields.get("agent_states", {}).get(step_id, {})
@@ -120,7 +157,7 @@ class Journal:
 
     def note(self, fact: Fact) -> None:
         """Record a fact that goes with the next commit."""
-        self._queue(fact, self._on_done, is_urgent=False)
+        self._queue(fact, self._on_noted, is_urgent=False)
 
     def begin(self, save: Save) -> None:
         """Record the first checkpoint; what cannot be stored is the caller's error, before anything ran.
@@ -136,6 +173,10 @@ class Journal:
         """Record facts and checkpoints together, and wait here until they are durable.
 
         A storage fault is told and never stops the run; answers the last checkpoint that was made.
+
+        Raises:
+            CheckpointWriteError: the store will never take a fact, which then was not said; or one that has
+                to be durable is not.
         """
         return self.settled(self.queued(*items))
 
@@ -147,7 +188,8 @@ class Journal:
     def settled(self, queued: Queued) -> CheckpointID | None:
         """Wait here until what was queued is durable, as `commit` does."""
         results = [self._waited(ticket) for ticket in queued.tickets]
-        return self._concluded(queued.items, results, queued.began)
+        made, again = self._concluded(queued.items, results, queued.began)
+        return self.commit(*again) or made if again else made
 
     async def commit_async(self, *items: Fact | Save) -> CheckpointID | None:
         """Record facts and checkpoints as `commit` does, without keeping the loop from other work."""
@@ -168,7 +210,8 @@ class Journal:
             # Whoever is cancelled here listens no more; their commits are whole all the same.
             for future, _ in awaited:
                 future.cancel()
-        return self._concluded(items, results, began)
+        made, again = self._concluded(items, results, began)
+        return await self.commit_async(*again) or made if again else made
 
     def tell(self, kind: str, **particulars: Any) -> None:
         """Tell subscribers; one that fails is no reason to stop."""
@@ -193,8 +236,11 @@ class Journal:
     def _queue(self, fact: Fact, on_done: OnDone | None, *, is_urgent: bool) -> Ticket | None:
         command = AppendEvent(self.workflow_id, fact.kind, fact.data, fact.agent, fact.step_id)
         with self._mutex:
+            self._sort_out()
+            before = self._fields
             ticket = self.recording.event(command, on_done, is_urgent=is_urgent)
             self._fold(ticket.result)
+            self._said.append(Said(fact, ticket, before, is_noted=on_done == self._on_noted))
             if self.publish is not None and has_section(ticket.result):
                 self._readable.append(ticket)
         return ticket
@@ -213,6 +259,7 @@ class Journal:
         if self._session_id is not None:
             options["session_id"] = self._session_id
         with self._mutex:
+            self._sort_out()
             state = WorkflowState.from_fields(self._fields)
             return self.recording.checkpoint(self.workflow_id, state, options, on_done)
 
@@ -220,6 +267,23 @@ class Journal:
         reducer = self.recording.reducers.get(event.type)
         if reducer is not None:
             self._fields = reducer(self._fields, event)
+
+    def _sort_out(self) -> None:
+        """Take back what the store refused, and say again what was only above it and nobody waits for."""
+        while self._said and self._said[0].ticket.done:
+            one = self._said.popleft()
+            if not _is_unsaid(one.ticket):
+                continue
+            self._fields = one.before
+            for later in self._said:
+                later.before = self._fields
+                if not _is_unsaid(later.ticket):
+                    self._fold(later.ticket.result)
+            if one.is_noted and is_above_refused(one.ticket.error):
+                self._again.append(one.fact)
+        again, self._again = self._again, []
+        for fact in again:
+            self.note(fact)
 
     def _waited(self, ticket: Ticket | None) -> Any:
         if ticket is None:
@@ -231,19 +295,37 @@ class Journal:
 
     def _concluded(
         self, items: tuple[Fact | Save, ...], results: list[Any], began: float
-    ) -> CheckpointID | None:
+    ) -> tuple[CheckpointID | None, tuple[Fact | Save, ...]]:
+        """Answer the last checkpoint that was made, and what has to be recorded again; raise what must be."""
+        with self._mutex:
+            self._sort_out()
         if self._readable and self.publish is not None:
             self._published(self.publish)
-        made = None
+        made, again, faults = None, list[Fact | Save](), list[CheckpointError]()
         for item, result in zip(items, results, strict=True):
             if isinstance(result, LOST):
                 raise result
-            if isinstance(result, CheckpointError):
-                self._failed(result) if isinstance(item, Save) else self._not_recorded(result)
-            elif isinstance(item, Save) and result is not None:
+            if is_above_refused(result):
+                again.append(item)
+            elif isinstance(item, Fact):
+                faults += self._unrecorded(item, result)
+            elif isinstance(result, CheckpointError):
+                self._failed(result)
+            elif result is not None:
                 made = result
                 self._saved(result, item.reason, time.perf_counter() - began)
-        return made
+        if faults:
+            raise faults[0]
+        return made, tuple(again)
+
+    def _unrecorded(self, fact: Fact, result: Any) -> list[CheckpointError]:
+        """Tell that a fact is not recorded as it should be, if so; answer what its caller must hear of."""
+        if isinstance(result, CheckpointError):
+            self._not_recorded(result)
+            return [result] if is_refusal(result) or fact.care is Care.DURABLE else []
+        if fact.care is Care.DURABLE and not result.durable:
+            return [CheckpointWriteError("it waits in memory for a store that can be written")]
+        return []
 
     def _published(self, publish: Callable[[Sequence[Event]], None]) -> None:
         """Hand out what is durable by now; others may have queued more since."""
@@ -276,9 +358,15 @@ class Journal:
         self.warnings.append(f"not durable: {problem}")
         self.tell("commit_failed", error=str(problem))
 
-    def _on_done(self, ticket: Ticket) -> None:
-        if ticket.error is not None and not isinstance(ticket.error, LOST):
-            self._not_recorded(ticket.error)
+    def _on_noted(self, ticket: Ticket) -> None:
+        problem = ticket.error
+        if problem is not None and not isinstance(problem, LOST) and not is_above_refused(problem):
+            self._not_recorded(problem)
+
+
+def _is_unsaid(ticket: Ticket) -> bool:
+    """Tell whether a fact is none: refused for good, or made on top of one that was."""
+    return ticket.done and (is_refusal(ticket.error) or is_above_refused(ticket.error))
 
 
 async def _landed(future: asyncio.Future[Any]) -> Any:

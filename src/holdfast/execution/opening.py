@@ -37,6 +37,7 @@ from holdfast.execution.results import Results, subject_of
 from holdfast.execution.run_spans import RunSpan, run_span
 from holdfast.execution.running import RUN, Runner
 from holdfast.execution.scribe import Scribe
+from holdfast.execution.signals import handed_on
 from holdfast.execution.tenure import aside
 from holdfast.execution.triggers import TriggerWatch
 
@@ -57,6 +58,18 @@ async def run_workflow(
             f"the inputs are a {type(inputs).__name__}", place=workflow_id, hint="Give a mapping of names."
         )
     chosen = options or RunOptions()
+    async with handed_on(enabled=chosen.handles_signals):
+        return await _run_opened(workflow, store, workflow_id, inputs, chosen)
+
+
+async def _run_opened(
+    workflow: Declared,
+    store: StoreLike,
+    workflow_id: str,
+    inputs: Mapping[str, Any] | None,
+    chosen: RunOptions,
+) -> RunResult:
+    """Have the store and the lease meanwhile."""
     plan = workflow.plan
     async with opened(store, workflow.app) as service, _taken(service, workflow_id, chosen) as (claim, ended):
         if ended is not None:

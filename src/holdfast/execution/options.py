@@ -27,8 +27,8 @@ class RunOptions:
             to do, and is resumed when the answer is there.
         lease_seconds: how long others wait at most after this machine died.
         poll_seconds: how often requests from outside are looked for.
-        handles_signals: SIGTERM and SIGINT end the run with a final checkpoint; only where the run has the
-            main thread.
+        handles_signals: SIGTERM and SIGINT end the run with a final checkpoint, and then go to the handler
+            that was there before; only where the run has the main thread.
         session_id: the session that the run is told in.
         confidence_rule: replaces the factor that confidence is lowered by.
         renamed: names of agents of before, with those of now: their results are kept.

@@ -35,6 +35,7 @@ class Results:
         self._renamed = dict(renamed or {})
         self._by_step: dict[str, Any] = {}
         self._seen = 0
+        self._last: Any = None
 
     def has(self, step_id: str) -> bool:
         """Tell whether a step is over: its result is recorded, or that it was not needed."""
@@ -126,13 +127,16 @@ class Results:
 
     def _read(self) -> None:
         tasks = self._journal.fields.get("tasks", ())
+        if self._seen and (len(tasks) < self._seen or tasks[self._seen - 1] is not self._last):
+            # What a store refused was taken back.
+            self._by_step, self._seen = {}, 0
         if len(tasks) == self._seen:
             return
         for task in tasks[self._seen :]:
             # An application may have tasks of its own in the state.
             if isinstance(task, Mapping) and {"id", "result"} <= task.keys():
                 self._by_step[task["id"]] = task["result"]
-        self._seen = len(tasks)
+        self._seen, self._last = len(tasks), tasks[-1]
 
 
 def _parted(step_id: str) -> tuple[str, str]:

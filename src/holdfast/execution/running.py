@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,10 +15,12 @@ from holdfast.domain.errors import AgentFailedError, CheckpointError, Declaratio
 from holdfast.domain.run_events import STAGE_UPDATED
 from holdfast.execution.approvals import Approval, Desk, Suspended
 from holdfast.execution.engines.port import Engine
-from holdfast.execution.frame import Frame
+from holdfast.execution.frame import Frame, Spawned
+from holdfast.execution.given import check_given
 from holdfast.execution.journal import LOST, Fact, Journal, Save
 from holdfast.execution.options import RunOptions
 from holdfast.execution.outcome import RunStatus
+from holdfast.execution.places import Places
 from holdfast.execution.plan import Agent, Plan, Stage, StageKind
 from holdfast.execution.results import Results, step_name
 from holdfast.execution.rows import Row, stretches
@@ -60,7 +63,7 @@ class Runner:
                 options.confidence_rule or (lambda before, attempt, fault: before * confidence_factor),
             )
         )
-        self._limit = asyncio.Semaphore(plan.concurrency) if plan.concurrency else None
+        self._places = Places(plan.concurrency)
 
     # -- the run -----------------------------------------------------------------------------
 
@@ -133,7 +136,7 @@ class Runner:
         """Run agents one after another; the result of one and the start of the next are one fact."""
         row = Row(self.results, iteration, history)
         for is_plain, pairs in stretches(agents):
-            if is_plain and self._limit is None:
+            if is_plain and not self._places.is_limited:
                 await self.steps.run_row(row.works(pairs))
                 continue
             for agent, following in pairs:
@@ -211,7 +214,7 @@ class Runner:
         """Run one step, when there is room for it."""
         named = replace(frame, step_id=self.results.begun_as(frame.step_id))
         # The narrower room first: who waits for that takes no place in the wider one.
-        async with _room(limit), _room(self._limit):
+        async with limit or nullcontext(), self._places.taken(named.step_id):
             await self.steps.run(Work(agent, named, then, is_awaited=not is_alone))
 
     async def _items(self, agent: Agent, name: str) -> Sequence[Mapping[str, Any]]:
@@ -291,14 +294,26 @@ class Runner:
         if not self.options.waits:
             await self.look()
         found = Approval.of(self.journal.agent_state(step_id).get("approvals", {}).get(name, {}))
-        return found if found is not None else await self.desk.answer(step_id, name)
+        if found is not None:
+            return found
+        async with self._places.left(step_id):
+            return await self.desk.answer(step_id, name)
 
-    async def spawn(self, parent: Frame, function: Callable[..., Any], item: Any, name: str) -> Any:
-        """Run a function as an agent of its own, named after the one that asked for it."""
-        step_id = f"{parent.step_id}>{name}"
+    async def spawn(self, parent: Frame, spawned: Spawned) -> Any:
+        """Run a function as an agent of its own, named after the one that asked for it.
+
+        Raises:
+            GraphChangedError: the step was begun for another item.
+        """
+        name, step_id = spawned.name, f"{parent.step_id}>{spawned.name}"
+        known = self.journal.agent_state(step_id)
+        if known.get("status") != "failed":
+            check_given(f"the spawned step {step_id!r}", known, spawned.given, self.journal.workflow_id)
         if not self.results.has(step_id):
-            agent = Agent(name, function, parent.stage)
-            await self.steps.run(Work(agent, Frame(step_id, name, parent.stage, item=item)))
+            agent = Agent(name, spawned.function, parent.stage)
+            frame = Frame(step_id, name, parent.stage, item=spawned.item)
+            async with self._places.left(parent.step_id), self._places.taken(step_id):
+                await self.steps.run(Work(agent, frame, given=spawned.given, by=spawned.by))
         return self.results.of_step(step_id)
 
     def _stage_fact(self, stage: Stage, state: Mapping[str, Any], phase: int | None = None) -> Fact:
@@ -324,21 +339,6 @@ class View:
         """What agents have remembered."""
         shared: Mapping[str, Any] = self._runner.journal.fields.get("context", {})
         return copy.deepcopy(shared)
-
-
-class _room:
-    """Waits until there is room, if there is a limit."""
-
-    def __init__(self, limit: asyncio.Semaphore | None) -> None:
-        self._limit = limit
-
-    async def __aenter__(self) -> None:
-        if self._limit is not None:
-            await self._limit.acquire()
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._limit is not None:
-            self._limit.release()
 
 
 async def _see_nothing() -> None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from holdfast.domain.errors import InvalidStateError
 from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_STARTED
-from holdfast.execution.driving import Asking, Call, Together
+from holdfast.execution.driving import Asking, Call, Together, nothing
 from holdfast.execution.frame import Notes
 from holdfast.execution.journal import Fact, Pad
 
@@ -61,6 +61,7 @@ class Draft:
     def __init__(self, journal: Pad) -> None:
         self._journal = journal
         self.workflow_id = journal.workflow_id
+        self.types = journal.types
         self.noted: list[Fact] = []
 
     @property
@@ -113,7 +114,7 @@ def speculate(
 ) -> Asking:
     """Run a function ahead, unless its step was confirmed before."""
     if known is not None:
-        return Branch(copy.deepcopy(known[0]), True, _nothing, answer)
+        return Branch(copy.deepcopy(known[0]), True, nothing, answer)
     result = yield Call(function, (shadow,) if item is None else (shadow, item))
 
     def record() -> Asking:
@@ -123,7 +124,3 @@ def speculate(
         yield Together((started, *draft.noted, completed))
 
     return Branch(result, False, record, answer)
-
-
-def _nothing() -> Asking:
-    yield from ()

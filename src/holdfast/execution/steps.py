@@ -25,7 +25,7 @@ from holdfast.execution.driving import Asking, Attempt, Driver, Note, OnLoop, Ro
 from holdfast.execution.engines.local import call_apart
 from holdfast.execution.engines.port import Engine, WorkerLostError
 from holdfast.execution.floor import floor
-from holdfast.execution.frame import Frame, Surroundings
+from holdfast.execution.frame import Frame, Parent, Surroundings
 from holdfast.execution.journal import LOST, Fact, Journal, Save
 from holdfast.execution.options import ConfidenceRule
 from holdfast.execution.plan import Agent, OnFailure
@@ -35,8 +35,10 @@ from holdfast.execution.results import subject_of
 from holdfast.execution.run_spans import agent_span
 from holdfast.execution.stopping import StopSign
 from holdfast.execution.triggers import Moment, Trigger, TriggerWatch
+from holdfast.execution.weight import is_light
 
 _TRACE_CHARS = 4000
+_MESSAGE_CHARS = 20_000
 _HOME = Path(__file__).parents[1]
 _HOPELESS = (UnsupportedTypeError, UnstorableValueError, StateTooLargeError)
 #: How often an agent whose worker was lost goes on elsewhere, before that counts as its own failure.
@@ -71,13 +73,17 @@ class Work:
         agent: what is run.
         frame: for what.
         then: what begins right after: its start is recorded with the result, as one fact.
-        is_awaited: wait until the result is durable; else it goes with the next commit.
+        given: tells what it was spawned for from other items.
+        by: the attempt that has spawned it.
+        is_awaited: wait until the result is durable; else it goes with the next commit, unless it is large.
     """
 
     agent: Agent
     frame: Frame
     then: Follower | None = None
     is_awaited: bool = True
+    given: str | None = None
+    by: Parent | None = None
 
 
 class Steps:
@@ -140,8 +146,10 @@ class Steps:
         agent, failures, lost = work.agent, 0, 0
         while True:
             self._desks.stop.check()
-            frame = yield from self._begin(agent, work.frame)
+            frame = yield from self._begin(work)
             began, context = time.monotonic(), self._context(agent, frame, loop)
+            siblings = [] if work.by is None else work.by.children
+            siblings.append(context)
             try:
                 result = yield self._attempt(agent, frame, context)
                 check_kept(context.promises, agent.name)
@@ -158,6 +166,7 @@ class Steps:
             except Exception as problem:
                 fault = problem
             finally:
+                siblings.remove(context)
                 context.end()
             failures += 1
             # What cannot be stored now cannot be stored the next time either.
@@ -167,20 +176,25 @@ class Steps:
             yield from self._fail(agent, context, fault, {"retries": True})
             yield OnLoop(partial(asyncio.sleep, agent.retry.pause_seconds(failures)))
 
-    def _begin(self, agent: Agent, frame: Frame) -> Asking:
+    def _begin(self, work: Work) -> Asking:
+        agent, frame = work.agent, work.frame
         attempt = self._begun.pop(frame.step_id, None)
         if attempt is None:
-            attempt = yield from self._started(agent, frame)
+            attempt = yield from self._started(work)
         self._journal.tell("agent_started", step_id=frame.step_id, agent=agent.name, attempt=attempt)
         self._tried.append(frame.step_id)
         return frame if attempt == frame.attempt else replace(frame, attempt=attempt)
 
-    def _started(self, agent: Agent, frame: Frame) -> Asking:
+    def _started(self, work: Work) -> Asking:
         """Record that an attempt begins, and answer which one it is."""
+        agent, frame = work.agent, work.frame
         attempt = self._next_attempt(frame.step_id)
+        told: dict[str, Any] = {"attempt": attempt}
+        if work.given is not None:
+            told["given"] = work.given
         if agent.is_risky and self._desks.watch.due(Moment(Trigger.BEFORE_RISKY_OPERATION)):
             yield Save(str(Trigger.BEFORE_RISKY_OPERATION))
-        yield Fact(AGENT_STARTED, {"attempt": attempt}, frame.step_id, agent.name)
+        yield Fact(AGENT_STARTED, told, frame.step_id, agent.name)
         return attempt
 
     def _next_attempt(self, step_id: str) -> int:
@@ -229,7 +243,9 @@ class Steps:
             if (yield Together((fact, save))) is not None:
                 self._desks.watch.checkpointed(self._journal.cost_seconds)
         else:
-            yield fact if work.is_awaited or then is not None else Note(fact)
+            # A store may refuse what is large, and nothing that comes after it may have begun by then.
+            is_awaited = work.is_awaited or then is not None or not is_light(data)
+            yield fact if is_awaited else Note(fact)
         if then is not None:
             self._begun[then.step_id] = data["next"]["attempt"]
         self._journal.tell(
@@ -327,4 +343,5 @@ def _is_ours(filename: str) -> bool:
 
 def _told(fault: BaseException) -> dict[str, Any]:
     lines = "".join(traceback.format_exception(fault))
-    return {"type": type(fault).__name__, "message": str(fault), "trace": lines[-_TRACE_CHARS:]}
+    message = str(fault)[:_MESSAGE_CHARS]
+    return {"type": type(fault).__name__, "message": message, "trace": lines[-_TRACE_CHARS:]}

@@ -182,9 +182,10 @@ def _run(event: Event) -> Story:
 
 def _settled(event: Event) -> Story:
     data = event.data
-    by = words(data.get("by"))
+    by, why = words(data.get("by")), words(data.get("discarded"))
+    came = f"discarded, {why}" if why else "carried out"
     return Story(
-        Kind.NOTE, f"a request ({words(data.get('kind'))}) was carried out" + (f" for {by}" if by else "")
+        Kind.NOTE, f"a request ({words(data.get('kind'))}) was {came}" + (f" for {by}" if by else "")
     )
 
 

@@ -23,7 +23,7 @@ from holdfast.execution.approvals import Approval, answer_fact
 from holdfast.execution.context import Context
 from holdfast.execution.driving import Driver
 from holdfast.execution.engines.portable import portable
-from holdfast.execution.frame import Frame
+from holdfast.execution.frame import Frame, Spawned
 from holdfast.execution.journal import LOST, Fact, Journal, Save
 from holdfast.execution.leases import KEEPER
 from holdfast.execution.outcome import RunStatus
@@ -290,7 +290,7 @@ class Around:
                 return await self._taken(step_id, name, found)
             await asyncio.sleep(self._errand.poll_seconds)
 
-    async def spawn(self, parent: Frame, function: Callable[..., Any], item: Any, name: str) -> Any:
+    async def spawn(self, parent: Frame, spawned: Spawned) -> Any:
         """Refuse to run another agent."""
         raise InvalidStateError(
             "an agent on a worker cannot spawn others",

@@ -1,0 +1,125 @@
+"""So many agents work at once, and one that only waits keeps nobody from it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from holdfast import Workflow
+from holdfast.execution.places import Places
+from tests.execution.journals import PATIENCE_SECONDS
+from tests.execution.runs import opened
+
+
+def soon(work: Any) -> Any:
+    async def in_time() -> Any:
+        return await asyncio.wait_for(work, PATIENCE_SECONDS)
+
+    return asyncio.run(in_time())
+
+
+def test_a_place_is_for_one_at_a_time_and_left_while_its_step_waits() -> None:
+    order: list[str] = []
+
+    async def second(places: Places) -> None:
+        async with places.taken("second"):
+            order.append("second works")
+
+    async def work() -> None:
+        places = Places(1)
+        async with places.taken("first"):
+            other = asyncio.ensure_future(second(places))
+            await asyncio.sleep(0)
+            order.append("first works")
+            async with places.left("first"):
+                await other
+            order.append("first goes on")
+
+    soon(work())
+    assert order == ["first works", "second works", "first goes on"]
+
+
+def test_a_step_that_waits_for_several_things_comes_back_once() -> None:
+    async def work() -> None:
+        places = Places(1)
+        async with places.taken("first"), places.left("first"), places.left("first"):
+            await _taken(places, "second")
+        await _taken(places, "third")
+
+    soon(work())
+
+
+def test_a_step_that_is_cancelled_on_its_way_back_has_no_place_to_leave() -> None:
+    async def waiting(places: Places) -> None:
+        async with places.taken("first"), places.left("first"):
+            await asyncio.sleep(0)
+
+    async def work() -> None:
+        places = Places(1)
+        first = asyncio.ensure_future(waiting(places))
+        await asyncio.sleep(0)
+        async with places.taken("second"):
+            for _ in range(5):
+                await asyncio.sleep(0)
+            first.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await first
+            third = asyncio.ensure_future(_taken(places, "third"))
+            await asyncio.sleep(0)
+            assert not third.done()
+        await third
+
+    soon(work())
+
+
+async def _taken(places: Places, step_id: str) -> None:
+    async with places.taken(step_id):
+        pass
+
+
+def test_without_a_number_there_is_room_for_all() -> None:
+    async def work() -> bool:
+        places = Places(None)
+        async with places.taken("a"), places.taken("b"), places.left("a"):
+            return places.is_limited
+
+    assert soon(work()) is False
+
+
+def test_an_agent_may_wait_for_an_answer_that_another_one_gives_though_only_one_works_at_once() -> None:
+    workflow = Workflow("w", concurrency=1)
+
+    @workflow.agent
+    async def asks(ctx: Any) -> str:
+        return str((await ctx.approve("ok?", name="q")).by)
+
+    @workflow.agent
+    async def answers(ctx: Any) -> None:
+        # It has its place because the other one waits.
+        service.requests.put("WF-1", "approval", actor="answers", data={"name": "q", "granted": True})
+
+    with opened() as service:
+        result = soon(workflow.run(service, "WF-1"))
+    assert result.results["asks"] == "answers"
+
+
+def test_spawned_agents_count_and_whoever_waits_for_them_does_not() -> None:
+    workflow, live, most = Workflow("w", concurrency=2), list[int](), list[int]()
+
+    async def child(ctx: Any, item: int) -> int:
+        live.append(item)
+        most.append(len(live))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        live.remove(item)
+        return item
+
+    @workflow.agent
+    async def parent(ctx: Any) -> list[int]:
+        return list(await asyncio.gather(*(ctx.spawn(child, item) for item in range(6))))
+
+    with opened() as service:
+        assert soon(workflow.run(service, "WF-1")).value == list(range(6))
+    assert max(most) == 2
