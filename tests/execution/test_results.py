@@ -13,7 +13,7 @@ from holdfast.domain.errors import InvalidStateError
 from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_SKIPPED, STAGE_UPDATED
 from holdfast.execution.journal import Fact, Journal
 from holdfast.execution.plan import Agent, Plan, Stage, StageKind, make_plan
-from holdfast.execution.results import Results, _parted, step_name
+from holdfast.execution.results import Results, parted, step_name
 from tests.execution.journals import at_once, begun
 from tests.execution.runs import opened
 
@@ -70,7 +70,7 @@ def test_different_steps_have_different_names(agent, key, iteration, agent2, key
 @given(agents, keys, rounds, st.sampled_from(["", ">calc", ">calc#2>more"]))
 def test_the_agent_is_found_in_the_name_of_a_step(agent, key, iteration, spawned) -> None:
     step = step_name(agent, key, iteration) + spawned
-    found, rest = _parted(step)
+    found, rest = parted(step)
     assert found == agent and found + rest == step
 
 
@@ -177,7 +177,7 @@ def test_a_renamed_agent_keeps_all_its_results(journal: Journal) -> None:
         assert results.has(step) and results.of_step(step) == step.replace("plan", "old")
     assert not results.has("plan[b]") and not results.has("draft")
     finish(journal, "plan", "new")
-    assert results.of_agent("plan") == "new"
+    assert results.of_step("plan") == "new"
 
 
 def test_the_last_agent_of_the_plan_answers_for_the_run(journal: Journal) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypedDict, TypeVar
 
 from holdfast.domain.errors import DeclarationError
-from holdfast.execution.plan import Agent, AgentFunction, Condition, Items, OnFailure, Retry, check_name
+from holdfast.execution.plan import Agent, AgentFunction, Condition, Items, Key, OnFailure, Retry, check_name
 
 #: What has to be over first: names, functions or teams as they were declared, or several of them.
 After = Any
@@ -26,7 +26,7 @@ class AgentOptions(TypedDict, total=False):
     #: Given the run; answers items, and the agent is run for each of them, at once.
     each: Items | None
     #: Names an item, so that a changed order of items changes nothing.
-    key: Callable[[Any], str] | None
+    key: Key | None
     #: How many items are worked on at once at most.
     concurrency: int | None
     #: How often it is tried.

@@ -23,7 +23,7 @@ from holdfast.execution.adaptive import AdaptiveInterval
 from holdfast.execution.claim import Claim
 from holdfast.execution.concluding import carry_out
 from holdfast.execution.declared import Declared, Service, StoreLike
-from holdfast.execution.drift import check_drift, check_owner, drift, renames
+from holdfast.execution.drift import check_drift, check_owner, drift, news, renames
 from holdfast.execution.engines.local import LocalEngine
 from holdfast.execution.engines.port import Engine
 from holdfast.execution.floor import floor
@@ -33,7 +33,7 @@ from holdfast.execution.memory_pressure import MemoryGauge
 from holdfast.execution.options import RunOptions
 from holdfast.execution.outcome import RunResult, RunStatus
 from holdfast.execution.plan import Plan
-from holdfast.execution.results import Results, subject_of
+from holdfast.execution.results import Results, parted, subject_of
 from holdfast.execution.run_spans import RunSpan, run_span
 from holdfast.execution.running import RUN, Runner
 from holdfast.execution.scribe import Scribe
@@ -211,10 +211,9 @@ def _resumed(
     for text in recovered.warnings:
         journal.warn(text)
     structure = workflow.plan.structure()
-    renamed = renames(fields, options.renamed)
-    ended = [str(task.get("agent")) for task in fields.get("tasks", ()) if isinstance(task, Mapping)]
-    done = frozenset(renamed.get(name, name) for name in ended)
-    changes = drift(fields.get("dag_structure", {}), structure, done, options.renamed)
+    said = news(fields, options.renamed, workflow.plan.agents)
+    renamed = renames(fields, said, workflow.plan.agents)
+    changes = drift(fields.get("dag_structure", {}), structure, _done(fields, renamed), said)
     check_drift(changes, workflow_id, strict=options.strict)
     for text in changes:
         journal.warn(text)
@@ -231,6 +230,13 @@ def _resumed(
     journal.note(Fact(RUN_UPDATED, {"fields": update, "changes": list(changes)}, RUN))
     journal.tell("run_started", workflow=workflow.name, resumed=True, changes=list(changes))
     return journal
+
+
+def _done(fields: Mapping[str, Any], renamed: Mapping[str, str]) -> frozenset[str]:
+    """Name the agents that have results, as they are called now."""
+    steps = [str(task.get("id")) for task in fields.get("tasks", ()) if isinstance(task, Mapping)]
+    ended = [parted(step_id)[0] for step_id in steps if ">" not in step_id]
+    return frozenset(renamed.get(name, name) for name in ended)
 
 
 def _config(workflow: Declared, options: RunOptions) -> dict[str, Any]:

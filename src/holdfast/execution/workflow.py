@@ -164,7 +164,7 @@ class Workflow:
         self,
         name: str,
         *,
-        until: Callable[[Any], bool] | None = None,
+        until: Condition | None = None,
         limit: int = 10,
         after: After = None,
         when: Condition | None = None,
