@@ -231,3 +231,11 @@ def test_history_and_feedback_of_a_loop_are_what_the_evaluator_said() -> None:
     with opened() as service:
         run(workflow, service)
     assert seen == [(1, None, []), (2, {"content": False, "issues": ["too short"]}, [1])]
+
+
+def test_nothing_is_remembered_in_the_place_of_the_inputs() -> None:
+    def agent(ctx: Context) -> None:
+        ctx.remember(inputs="other")
+
+    with opened() as service, pytest.raises(AgentFailedError, match="another name"):
+        run(chain(agent), service, inputs={"n": 1})

@@ -107,10 +107,10 @@ class Context:
         return copy.deepcopy(self._journal.fields.get("context", {}))
 
     def result(self, name: str) -> Any:
-        """Answer what an agent before this one answered: a copy, to change as you like.
+        """Answer what an agent before this one answered, None if it was skipped: a copy, yours to change.
 
         Raises:
-            InvalidStateError: it has not run, or was skipped.
+            InvalidStateError: it has not run.
         """
         return copy.deepcopy(self._around.result(name))
 
@@ -151,8 +151,18 @@ class Context:
         self.notes.messages.append({"role": role, "agent": self.step_id, "content": content})
 
     def remember(self, **values: Any) -> None:
-        """Put values into the context that all agents share, once this one is done."""
+        """Put values into the context that all agents share, once this one is done.
+
+        Raises:
+            InvalidStateError: one is called `inputs`, as what the run was given.
+        """
         self._check()
+        if "inputs" in values:
+            raise InvalidStateError(
+                "the inputs of a run stay what they were",
+                place=f"{self.workflow_id} {self.step_id}",
+                hint="Remember the value under another name.",
+            )
         self.notes.context.update(values)
 
     def artifact(self, reference: Any) -> None:

@@ -60,7 +60,7 @@ async def run_workflow(
     plan = workflow.plan
     async with opened(store, workflow.app) as service, _taken(service, workflow_id, chosen) as (claim, ended):
         if ended is not None:
-            return _told(service, plan, ended)
+            return _told(service, plan, ended, inputs, chosen)
         with run_span(service.recording.tracing, workflow.name, workflow_id) as span:
             begin = partial(_journal, workflow, service, workflow_id, inputs, chosen, span)
             journal = await _begun(begin)
@@ -179,7 +179,8 @@ def _journal(
         phase=0,
         dag_structure=workflow.plan.structure(),
         execution_config=_config(workflow, options),
-        context={"inputs": dict(inputs or {})},
+        # As a resumed run has them, whatever the caller does with those that were given.
+        context=recording.as_stored({"inputs": dict(inputs or {})}),
         metadata=span.remembered({}),
     )
     journal = Journal(recording, workflow_id, state.to_fields(), options.subscribers, options.session_id)
@@ -217,8 +218,8 @@ def _resumed(
     check_drift(changes, workflow_id, strict=options.strict)
     for text in changes:
         journal.warn(text)
-    if inputs and dict(inputs) != fields.get("context", {}).get("inputs"):
-        journal.warn("other inputs were given than the run began with: those stay")
+    for text in _other_inputs(fields, inputs):
+        journal.warn(text)
     metadata = span.remembered(fields.get("metadata", {}))
     if renamed:
         # Whoever goes on after this one finds the results as well.
@@ -273,10 +274,26 @@ def _engines(workflow: Declared) -> Iterator[Callable[[str | None], Engine]]:
         local.close()
 
 
-def _told(service: Service, plan: Plan, state: WorkflowState) -> RunResult:
+def _other_inputs(fields: Mapping[str, Any], inputs: Mapping[str, Any] | None) -> tuple[str, ...]:
+    if not inputs or dict(inputs) == fields.get("context", {}).get("inputs"):
+        return ()
+    return ("other inputs were given than the run began with: those stay",)
+
+
+def _told(
+    service: Service,
+    plan: Plan,
+    state: WorkflowState,
+    inputs: Mapping[str, Any] | None,
+    options: RunOptions,
+) -> RunResult:
     """Tell of a run that ended before."""
     check_owner(state, plan.name)
-    journal = Journal(service.recording, state.workflow_id, state.to_fields())
+    fields = state.to_fields()
+    said = news(fields, options.renamed, plan.agents)
+    changes = drift(state.dag_structure, plan.structure(), _done(fields, renames(fields, said)), said)
+    check_drift(changes, state.workflow_id, strict=options.strict)
+    journal = Journal(service.recording, state.workflow_id, fields)
     results = Results(journal, plan, state.metadata.get("renamed"))
     status = RunStatus(state.status)
     return RunResult(
@@ -289,4 +306,5 @@ def _told(service: Service, plan: Plan, state: WorkflowState) -> RunResult:
         state.confidence,
         resumed=True,
         kept=len(state.tasks),
+        warnings=_other_inputs(fields, inputs),
     )
