@@ -262,3 +262,30 @@ def test_a_failure_says_where_it_was_and_what_cannot_be_stored_is_not_tried_agai
         assert calls == [1] and ".py:" not in failed.value.message
         with pytest.raises(AgentFailedError, match=r"KeyError: 'missing' \(test_steps.py:\d+, in bad\)"):
             run(chain(bad), service, "WF-2")
+
+
+@pytest.mark.parametrize("answer", [7, "x", None, ZeroDivisionError("no")])
+def test_a_rule_for_confidence_that_is_wrong_hides_no_failure(answer: Any) -> None:
+    def rule(before: float, attempt: int, error: BaseException) -> Any:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def agent(ctx: Context) -> None:
+        raise LookupError("the cause")
+
+    with opened() as service:
+        with pytest.raises(AgentFailedError, match="the cause"):
+            run(chain(agent), service, confidence_rule=rule)
+        [failed] = service.events("WF-1", type="AGENT_FAILED")
+        assert failed.data["confidence"] == 0.8
+
+
+def test_what_cannot_be_stored_keeps_no_checkpoint_of_its_failure_away() -> None:
+    def agent(ctx: Context) -> None:
+        ctx.output(object())
+
+    with opened() as service:
+        with pytest.raises(AgentFailedError, match="object cannot be stored"):
+            run(chain(agent), service)
+        assert "error_state" in kinds(service)

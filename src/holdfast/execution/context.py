@@ -19,6 +19,7 @@ from holdfast.domain.progress_report import REPORT_EVENT
 from holdfast.domain.reducers import AGENT_STATE_EVENT, DECISION_EVENT, check_confidence
 from holdfast.domain.run_events import MILESTONE_REACHED, added
 from holdfast.execution.approvals import Approval, Question, ask
+from holdfast.execution.checks import check_remembered, check_share, name_of, policy_of
 from holdfast.execution.driving import Asking, Drives, OnLoop, Together
 from holdfast.execution.effects import UNSURE, Effect, Unknown, perform
 from holdfast.execution.frame import Frame, Milestone, Notes, Surroundings
@@ -157,12 +158,7 @@ class Context:
             InvalidStateError: one is called `inputs`, as what the run was given.
         """
         self._check()
-        if "inputs" in values:
-            raise InvalidStateError(
-                "the inputs of a run stay what they were",
-                place=f"{self.workflow_id} {self.step_id}",
-                hint="Remember the value under another name.",
-            )
+        check_remembered(values, f"{self.workflow_id} {self.step_id}")
         self.notes.context.update(values)
 
     def artifact(self, reference: Any) -> None:
@@ -190,6 +186,7 @@ class Context:
 
     def progress(self, share: float, note: str | None = None) -> None:
         """Say how far the agent is, from 0 to 1."""
+        check_share(share, self.step_id)
         self.heartbeat()
         self._journal.tell("agent_progress", step_id=self.step_id, agent=self.agent, share=share, note=note)
         now = time.monotonic()
@@ -232,7 +229,7 @@ class Context:
             check: given the key, answers `Found(result)` if it happened, None if it did not.
             unsure: errors of the function that leave open whether it happened.
         """
-        policy = Unknown(unknown)
+        policy = policy_of(unknown, f"{self.step_id} {name}")
         if (policy is Unknown.CHECK) != (check is not None):
             raise InvalidStateError(
                 "`check` and unknown='check' go together", place=f"{self.step_id} {name}", hint="Give both."
@@ -286,7 +283,7 @@ class Context:
     def spawn(self, function: Callable[..., Any], item: Any = None, *, name: str | None = None) -> Any:
         """Run a function as an agent of its own, with all that means, and answer its result."""
         self._check()
-        called = self._numbered("spawn", name or function.__name__)
+        called = self._numbered("spawn", name or name_of(function, self.step_id))
         need = OnLoop(lambda: self._around.spawn(self._frame, function, item, called))
         return self._answer(_one(need), "ctx.spawn")
 
@@ -297,7 +294,7 @@ class Context:
             A `Branch`: its `result`, and `confirm()`, after which it is a step like any other.
         """
         self._check()
-        step_id = f"{self.step_id}>{self._numbered('spawn', name or function.__name__)}"
+        step_id = f"{self.step_id}>{self._numbered('spawn', name or name_of(function, self.step_id))}"
         frame = replace(self._frame, step_id=step_id, item=item)
         draft = Draft(self._journal)
         shadow = Context(frame, draft, self._around, Refusing(), is_async=self._is_async)

@@ -48,6 +48,13 @@ def check_number(option: str, value: _Number, place: str) -> _Number:
     return value
 
 
+def check_factor(value: float, place: str) -> float:
+    """Answer a factor if it raises nothing."""
+    if not (isinstance(value, int | float) and 0 <= value <= 1):
+        raise DeclarationError(f"confidence_factor is {value!r}", place=place, hint="Give 0 to 1.")
+    return value
+
+
 def agent_name(function: AgentFunction, given: str | None) -> str:
     named = given or str(getattr(function, "__name__", ""))
     if named in ("", "<lambda>"):
@@ -68,6 +75,7 @@ def check_options(name: str, given: Mapping[str, Any]) -> None:
 
 def check_signature(agent: Agent) -> None:
     """Refuse a function that cannot be called as its run will call it."""
+    _check_kind(agent)
     given = (None,) if agent.each is None else (None, None)
     try:
         inspect.signature(agent.function).bind(*given)
@@ -79,3 +87,19 @@ def check_signature(agent: Agent) -> None:
     except ValueError:
         # Some functions of C do not tell what they take.
         return
+
+
+def _check_kind(agent: Agent) -> None:
+    """Refuse what answers no result when it is called, but something that would have to be run first."""
+    function = agent.function
+    calls = (function, type(function).__call__)
+    if any(inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one) for one in calls):
+        raise DeclarationError(
+            "the agent is a generator", place=agent.name, hint="Answer a list, or run for items with `each`."
+        )
+    if not agent.is_async and inspect.iscoroutinefunction(calls[1]):
+        raise DeclarationError(
+            "the agent is an object that has to be awaited",
+            place=agent.name,
+            hint="Declare an `async def` function that awaits it.",
+        )

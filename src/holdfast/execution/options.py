@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.domain.errors import ConfigError
+from holdfast.domain.reducers import check_confidence
 
 #: Told what happens: `checkpoint_saved`, `agent_started` and so on, with the particulars.
 Subscriber = Callable[[str, Mapping[str, Any]], None]
@@ -14,6 +15,23 @@ Subscriber = Callable[[str, Mapping[str, Any]], None]
 ConfidenceRule = Callable[[float, int, BaseException], float]
 
 LEASE_SECONDS = 30.0
+
+
+def lowering(rule: ConfidenceRule | None, factor: float, warn: Callable[[str], None]) -> ConfidenceRule:
+    """Answer a rule that always holds: where the one that was given fails, the factor counts."""
+
+    def lowered(before: float, attempt: int, error: BaseException) -> float:
+        if rule is None:
+            return before * factor
+        try:
+            after = rule(before, attempt, error)
+            check_confidence(after, "confidence_rule")
+        except Exception as fault:
+            warn(f"the rule for confidence failed, and the factor was taken: {type(fault).__name__}: {fault}")
+            return before * factor
+        return before * factor if after is None else float(after)
+
+    return lowered
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from holdfast.execution.approvals import Approval, Desk, Suspended
 from holdfast.execution.engines.port import Engine
 from holdfast.execution.frame import Frame
 from holdfast.execution.journal import LOST, Fact, Journal, Save
-from holdfast.execution.options import RunOptions
+from holdfast.execution.options import RunOptions, lowering
 from holdfast.execution.outcome import RunStatus
 from holdfast.execution.plan import Agent, Condition, Plan, Stage, StageKind
 from holdfast.execution.questions import is_content, is_wanted, items_of
@@ -57,7 +57,7 @@ class Runner:
                 engines,
                 watch,
                 self.stop,
-                options.confidence_rule or (lambda before, attempt, fault: before * confidence_factor),
+                lowering(options.confidence_rule, confidence_factor, journal.warn),
             )
         )
         self._limit = asyncio.Semaphore(plan.concurrency) if plan.concurrency else None

@@ -13,6 +13,7 @@ from holdfast.execution.declaring import (
     After,
     AgentOptions,
     agent_name,
+    check_factor,
     check_number,
     check_options,
     check_signature,
@@ -113,7 +114,7 @@ class Workflow:
         self.triggers = triggers or Triggers()
         self.retry = retry or Retry()
         self.concurrency = check_number("concurrency", concurrency, name)
-        self.confidence_factor = confidence_factor
+        self.confidence_factor = check_factor(confidence_factor, name)
         self.engines = dict(engines or {})
         self.app = app
         self._stages: dict[str, Stage] = {}
