@@ -41,8 +41,8 @@ class RunOptions:
     Attributes:
         strict: refuse to go on with a workflow whose graph has changed, instead of keeping what fits.
         subscribers: are told what happens while it happens.
-        waits: wait for approvals in this process; else the run ends as `waiting` once nothing else is left
-            to do, and is resumed when the answer is there.
+        waits: wait for approvals in this process; else the run ends as `waiting` once the rest of its layer
+            is done, and is resumed when the answer is there.
         lease_seconds: how long others wait at most after this machine died.
         poll_seconds: how often requests from outside are looked for.
         handles_signals: SIGTERM and SIGINT end the run with a final checkpoint; only where the run has the
