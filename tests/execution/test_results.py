@@ -213,3 +213,19 @@ def test_threads_read_while_results_come_in(journal: Journal) -> None:
             seen = len(known)
 
     at_once(write, read, read)
+
+
+def test_what_an_agent_answered_alone_is_no_result_once_it_runs_for_items(journal: Journal) -> None:
+    results = Results(journal, plan())
+    finish(journal, "research", "alone")
+    know(journal, "own", items=["of an application"])
+    assert not results.is_over(plan().agents["research"])
+    with pytest.raises(InvalidStateError, match="'research' has no result yet"):
+        results.of_agent("research")
+
+
+def test_results_are_recorded_under_names_that_are_nobody_elses(journal: Journal) -> None:
+    results = Results(journal, plan(), {"plan": "research", "plan~2": "plan"})
+    finish(journal, "plan", "of research")
+    assert not results.has("plan") and results.has("research") and results.begun_as("plan") == "plan~2"
+    assert results.recorded("plan") == ("of research",) and results.recorded("plan~2") is None

@@ -79,9 +79,13 @@ class Results:
             return self._of_stranger(name)
         iteration = self._round(agent)
         steps = self._steps(agent, iteration)
-        if steps is None:
-            return self._required(step_name(name, None, iteration))
-        return [self._required(step) for step in steps]
+        if steps is not None:
+            return [self._required(step) for step in steps]
+        step_id = step_name(name, None, iteration)
+        if agent.each is not None and not self.is_over(agent, iteration):
+            # What it answered alone, before it ran for items, is none of its results now.
+            raise self._missing(step_id)
+        return self._required(step_id)
 
     def of_last(self) -> Any:
         """Answer the result of the last agent of the plan; None where it has none."""
@@ -109,8 +113,10 @@ class Results:
         names = self._names(step_name(agent.name, None, iteration))
         own = self.stage_state(agent.stage)
         for state in (own, *self._stage_states().values()):
-            known = state.get("items", {}) if isinstance(state, Mapping) else {}
-            found = next((known[name] for name in names if name in known), None)
+            known = state.get("items") if isinstance(state, Mapping) else None
+            # An application may have states of its own there.
+            kept = known if isinstance(known, Mapping) else {}
+            found = next((kept[name] for name in names if name in kept), None)
             if found is not None:
                 items: Sequence[Mapping[str, Any]] = found
                 return items
@@ -145,12 +151,15 @@ class Results:
 
     def _required(self, step_id: str) -> Any:
         if not self.has(step_id):
-            raise InvalidStateError(
-                f"{step_id!r} has no result yet",
-                place=self._journal.workflow_id,
-                hint="Declare that the agent comes `after` it.",
-            )
+            raise self._missing(step_id)
         return self.of_step(step_id)
+
+    def _missing(self, step_id: str) -> InvalidStateError:
+        return InvalidStateError(
+            f"{step_id!r} has no result yet",
+            place=self._journal.workflow_id,
+            hint="Declare that the agent comes `after` it.",
+        )
 
     def _known(self, step_id: str) -> str | None:
         """Answer the name under which a step is over; agents that were renamed keep their results."""
