@@ -270,3 +270,10 @@ def test_what_people_shall_read_comes_into_the_report(tmp_path: Path) -> None:
         recording = service.recording
         recording.report([recording.wait(recording.event(AppendEvent(W, REPORT_EVENT, section)))])
         assert "Kelp" in service.progress.text(W)
+
+
+def test_a_value_as_it_is_stored_shares_nothing_with_the_one_that_was_given(home: Home) -> None:
+    given = {"list": [1], "pair": (1, {2})}
+    with home.open(App()) as service:
+        stored = service.recording.as_stored(given)
+        assert stored == given and stored["list"] is not given["list"]

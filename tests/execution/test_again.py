@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import AgentFailedError, RunResult, Triggers, Workflow
+from holdfast import AgentFailedError, RunOptions, RunResult, Triggers, Workflow
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointNotFoundError,
@@ -169,3 +169,78 @@ def test_a_run_that_is_not_there_cannot_be_repeated() -> None:
     workflow = team([])
     with opened() as service, pytest.raises(CheckpointNotFoundError):
         again(workflow, service, "WF-9", "work", new_workflow_id="WF-2")
+
+
+def test_a_fork_does_not_have_what_the_forgotten_agents_said() -> None:
+    workflow = Workflow("said")
+
+    @workflow.agent
+    def first(ctx: Context) -> None:
+        ctx.output("first")
+        ctx.metrics(tokens=5)
+        ctx.remember(k=1)
+
+    @workflow.agent(after=first)
+    def second(ctx: Context) -> Any:
+        ctx.output(f"second {ctx.inputs['n']}")
+        ctx.message("hello")
+        ctx.decide("so")
+        ctx.metrics(tokens=10)
+        ctx.remember(k=ctx.shared["k"] + 1)
+        return ctx.shared["k"]
+
+    with opened() as service:
+        run(workflow, service, inputs={"n": 1})
+        result = again(workflow, service, "WF-1", "second", new_workflow_id="WF-2", inputs={"n": 2})
+        state = service.load_latest("WF-2")
+    assert result.value == 1 and result.outputs == ["first", "second 2"] and result.metrics["tokens"] == 15
+    assert state is not None and len(state.messages) == len(state.decisions) == 1
+
+
+def test_a_run_is_repeated_from_an_agent_that_has_another_name_now() -> None:
+    calls: list[str] = []
+
+    def declared(name: str, fails: bool) -> Workflow:
+        workflow = Workflow("renamed")
+        workflow.agent(name=name)(lambda ctx: calls.append(ctx.agent))
+
+        @workflow.agent(after=name)
+        def last(ctx: Context) -> None:
+            if fails:
+                raise RuntimeError("broken")
+
+        return workflow
+
+    with opened() as service:
+        with pytest.raises(AgentFailedError):
+            run(declared("old", True), service)
+        workflow, options = declared("new", False), RunOptions(renamed={"old": "new"})
+        again(workflow, service, "WF-1", "new", new_workflow_id="WF-2", options=options)
+        run(workflow, service, renamed={"old": "new"})
+        again(workflow, service, "WF-1", "new", new_workflow_id="WF-3")
+    assert calls == ["old", "new", "new"]
+
+
+def test_items_of_agents_that_are_not_repeated_stay_what_they_were() -> None:
+    asked: list[str] = []
+    workflow = Workflow("beside")
+    team = workflow.parallel("team")
+
+    def items(view: Any) -> list[int]:
+        asked.append("items")
+        return [1, 2]
+
+    team.agent(name="a", each=items)(lambda ctx, item: item)
+    team.agent(name="b")(lambda ctx: "b")
+    with opened() as service:
+        run(workflow, service)
+        assert again(workflow, service, "WF-1", "b", new_workflow_id="WF-2").ran == 1
+    assert asked == ["items"]
+
+
+def test_a_fork_says_that_its_name_is_taken() -> None:
+    workflow = team([])
+    with opened() as service:
+        run(workflow, service, inputs={"n": 1})
+        with pytest.raises(CheckpointConflictError, match="there is a workflow of that name"):
+            again(workflow, service, "WF-1", "work", new_workflow_id="WF-1")

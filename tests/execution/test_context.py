@@ -329,3 +329,11 @@ def test_a_parent_whose_spawned_agent_is_silent_is_too_late_as_well(monkeypatch:
     workflow.agent(timeout_seconds=0.05)(parent)
     with opened() as service, pytest.raises(AgentFailedError, match="TimeoutError"):
         run(workflow, service)
+
+
+def test_nothing_is_remembered_in_the_place_of_the_inputs() -> None:
+    def agent(ctx: Context) -> None:
+        ctx.remember(inputs="other")
+
+    with opened() as service, pytest.raises(AgentFailedError, match="another name"):
+        run(chain(agent), service, inputs={"n": 1})

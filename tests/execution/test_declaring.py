@@ -50,3 +50,27 @@ def test_functions_that_do_not_tell_what_they_take_are_believed() -> None:
 def test_numbers_have_to_be_above_nothing(value: int) -> None:
     with pytest.raises(DeclarationError, match="concurrency"):
         Workflow("w").agent(name="a", concurrency=value)(lambda ctx: 1)
+
+
+@pytest.mark.parametrize("factor", ["x", -3, 1.5, float("nan")])
+def test_a_factor_of_confidence_is_from_0_to_1(factor: Any) -> None:
+    with pytest.raises(DeclarationError, match="confidence_factor"):
+        Workflow("w", confidence_factor=factor)
+
+
+def test_what_answers_something_that_has_to_be_run_first_is_refused() -> None:
+    class Awaited:
+        async def __call__(self, ctx: object) -> None:
+            """Do nothing."""
+
+    def generator(ctx: object) -> Any:
+        yield 1
+
+    async def async_generator(ctx: object) -> Any:
+        yield 1
+
+    for function in (generator, async_generator):
+        with pytest.raises(DeclarationError, match="generator"):
+            Workflow("w").agent(function)
+    with pytest.raises(DeclarationError, match="has to be awaited"):
+        Workflow("w").agent(name="awaited")(Awaited())

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.errors import GraphChangedError
-from holdfast.execution.drift import check_drift, drift, renames
+from holdfast.execution.drift import check_drift, drift, news, renames
 from holdfast.execution.plan import Agent, Stage, StageKind, make_plan
 
 NOBODY: frozenset[str] = frozenset()
@@ -104,3 +104,24 @@ def test_a_changed_graph_is_refused_only_where_that_was_asked_for() -> None:
     with pytest.raises(GraphChangedError, match="agent 'a' is new") as refused:
         check_drift(("agent 'a' is new", "agent 'b' is gone"), "W", strict=True)
     assert refused.value.place == "W" and "'b' is gone" in refused.value.message
+
+
+def test_a_new_agent_under_the_name_of_another_is_recorded_under_one_more() -> None:
+    names = renames({}, {"b": "c"}, ["b", "c"])
+    assert names == {"b": "c", "b~2": "b"}
+    fields = {"metadata": {"renamed": names}}
+    assert news(fields, {"b": "c"}, ["b", "c"]) == {} and renames(fields, {}, ["b", "c"]) == names
+    assert renames(fields, {"b": "d"}, ["c", "d"]) == {"b": "c", "b~2": "d"}
+
+
+def test_names_can_be_exchanged_and_told_again() -> None:
+    names = renames({}, {"a": "b", "b": "a"}, ["a", "b"])
+    assert names == {"a": "b", "b": "a"}
+    assert news({"metadata": {"renamed": names}}, names, ["a", "b"]) == {}
+
+
+def test_graphs_of_before_that_tell_no_shapes_have_not_changed() -> None:
+    now = structure("a", "b")
+    before = {name: value for name, value in now.items() if name not in ("each", "limits")}
+    assert drift(before, now, NOBODY) == ()
+    assert "'a' runs for several items" in drift(now, {**now, "each": ["a"]}, NOBODY)[0]

@@ -271,3 +271,26 @@ def test_a_workflow_brings_its_types_along(tmp_path: Path) -> None:
 
     workflow = chain(offer, price, app=App(types=types))
     assert workflow.run_sync(f"file:{tmp_path}/store", "WF-1").value == 3
+
+
+def test_agents_see_the_inputs_that_were_stored_whatever_their_caller_does_with_them() -> None:
+    given: dict[str, Any] = {"list": [1], "pair": (1, [2])}
+
+    def first(ctx: Context) -> Any:
+        given["list"].append(2)
+        given["pair"][1].append(3)
+        return ctx.inputs
+
+    with opened() as service:
+        assert run(chain(first), service, inputs=given).value == {"list": [1], "pair": (1, [2])}
+
+
+def test_a_run_that_ended_tells_of_other_inputs_and_strict_refuses_another_graph() -> None:
+    with opened() as service:
+        run(chain(one), service, inputs={"n": 1})
+        assert run(chain(one), service, inputs={"n": 1}).warnings == ()
+        assert any("other inputs" in text for text in run(chain(one), service, inputs={"n": 2}).warnings)
+        assert run(chain(one), service, strict=True).value == 1
+        assert run(chain(one, two), service).is_completed
+        with pytest.raises(GraphChangedError, match="'two' is new"):
+            run(chain(one, two), service, strict=True)

@@ -13,7 +13,7 @@ from holdfast.domain.errors import InvalidStateError, StateTooLargeError
 from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_SKIPPED, STAGE_UPDATED
 from holdfast.execution.journal import Fact, Journal
 from holdfast.execution.plan import Agent, Plan, Stage, StageKind, make_plan
-from holdfast.execution.results import Results, _parted, step_name
+from holdfast.execution.results import Results, parted, step_name
 from tests.application.services import make_service
 from tests.execution.journals import at_once, begun
 from tests.execution.narrow_stores import LARGE, NarrowStore
@@ -72,7 +72,7 @@ def test_different_steps_have_different_names(agent, key, iteration, agent2, key
 @given(agents, keys, rounds, st.sampled_from(["", ">calc", ">calc#2>more"]))
 def test_the_agent_is_found_in_the_name_of_a_step(agent, key, iteration, spawned) -> None:
     step = step_name(agent, key, iteration) + spawned
-    found, rest = _parted(step)
+    found, rest = parted(step)
     assert found == agent and found + rest == step
 
 
@@ -179,7 +179,7 @@ def test_a_renamed_agent_keeps_all_its_results(journal: Journal) -> None:
         assert results.has(step) and results.of_step(step) == step.replace("plan", "old")
     assert not results.has("plan[b]") and not results.has("draft")
     finish(journal, "plan", "new")
-    assert results.of_agent("plan") == "new"
+    assert results.of_step("plan") == "new"
 
 
 def test_the_last_agent_of_the_plan_answers_for_the_run(journal: Journal) -> None:
@@ -228,3 +228,19 @@ def test_a_result_that_was_taken_back_is_none() -> None:
             journal.settled(queued)
         journal.note(Fact(AGENT_COMPLETED, {"attempt": 1, "result": 1}, "small", "small"))
         assert results.by_step() == {"first": 0, "small": 1}
+
+
+def test_what_an_agent_answered_alone_is_no_result_once_it_runs_for_items(journal: Journal) -> None:
+    results = Results(journal, plan())
+    finish(journal, "research", "alone")
+    know(journal, "own", items=["of an application"])
+    assert not results.is_over(plan().agents["research"])
+    with pytest.raises(InvalidStateError, match="'research' has no result yet"):
+        results.of_agent("research")
+
+
+def test_results_are_recorded_under_names_that_are_nobody_elses(journal: Journal) -> None:
+    results = Results(journal, plan(), {"plan": "research", "plan~2": "plan"})
+    finish(journal, "plan", "of research")
+    assert not results.has("plan") and results.has("research") and results.begun_as("plan") == "plan~2"
+    assert results.recorded("plan") == ("of research",) and results.recorded("plan~2") is None

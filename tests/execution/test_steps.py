@@ -317,3 +317,30 @@ def test_a_run_on_a_full_disk_goes_on_but_for_effects_which_are_tried_again() ->
         workflow = chain(fill, pay, retry=Retry(attempts=2, delay_seconds=0))
         result = run(workflow, service)
     assert result.value == "paid" and len(calls) == 1 and attempts == [1, 2]
+
+
+@pytest.mark.parametrize("answer", [7, "x", None, ZeroDivisionError("no")])
+def test_a_rule_for_confidence_that_is_wrong_hides_no_failure(answer: Any) -> None:
+    def rule(before: float, attempt: int, error: BaseException) -> Any:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def agent(ctx: Context) -> None:
+        raise LookupError("the cause")
+
+    with opened() as service:
+        with pytest.raises(AgentFailedError, match="the cause"):
+            run(chain(agent), service, confidence_rule=rule)
+        [failed] = service.events("WF-1", type="AGENT_FAILED")
+        assert failed.data["confidence"] == 0.8
+
+
+def test_what_cannot_be_stored_keeps_no_checkpoint_of_its_failure_away() -> None:
+    def agent(ctx: Context) -> None:
+        ctx.output(object())
+
+    with opened() as service:
+        with pytest.raises(AgentFailedError, match="object cannot be stored"):
+            run(chain(agent), service)
+        assert "error_state" in kinds(service)

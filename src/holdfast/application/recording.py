@@ -172,6 +172,15 @@ class Recording:
             return False
         return True
 
+    def as_stored(self, value: Any) -> Any:
+        """Answer a value as a store would give it back: nobody else holds a part of it.
+
+        Raises:
+            UnsupportedTypeError: nobody registered a type.
+        """
+        kit = self._engine.kit
+        return kit.registry.revive(kit.packer.unpack(kit.packer.pack(value)), owned=True)
+
     def workflows(self) -> Iterator[str]:
         """Answer the ids of all workflows, in no particular order."""
         return self._engine.kit.store.workflows()

@@ -57,10 +57,10 @@ def check_confidence(value: float | None, place: str = "") -> None:
     """Refuse what says of no decision or result how sure somebody is of it.
 
     Raises:
-        InvalidStateError: it is not from 0 to 1.
+        InvalidStateError: it is no number from 0 to 1.
     """
-    if value is not None and not 0 <= value <= 1:
-        raise InvalidStateError(f"{value} is no confidence", place=place, hint="Give 0 to 1.")
+    if value is not None and not (isinstance(value, int | float) and 0 <= value <= 1):
+        raise InvalidStateError(f"{value!r} is no confidence", place=place, hint="Give 0 to 1.")
 
 
 def add_decision(fields: Fields, event: Event) -> dict[str, Any]:

@@ -203,12 +203,13 @@ def added(metrics: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]
     summed = dict(metrics)
     for name, value in more.items():
         known = summed.get(name, 0)
-        is_number = _is_number(value) and _is_number(known)
-        summed[name] = known + value if is_number else value
+        can_be_added = is_number(value) and is_number(known)
+        summed[name] = known + value if can_be_added else value
     return summed
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Tell whether something can be added up."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from holdfast.domain.errors import DeclarationError, InvalidStateError
+from holdfast.application.recording import Recording
+from holdfast.domain.errors import CheckpointConflictError, DeclarationError, InvalidStateError
+from holdfast.domain.event import Event
+from holdfast.domain.unsaid import unsaid
 from holdfast.execution.declared import Declared, StoreLike
+from holdfast.execution.drift import news, renames
 from holdfast.execution.opening import opened, run_workflow
 from holdfast.execution.options import RunOptions
 from holdfast.execution.outcome import RunResult
 from holdfast.execution.plan import Plan, StageKind
+from holdfast.execution.results import parted
 
 
 async def run_from_checkpoint(
@@ -24,6 +29,7 @@ async def run_from_checkpoint(
     """Go on from a checkpoint; see `Workflow.resume_from_checkpoint`."""
     async with opened(store, workflow.app) as service:
         if new_workflow_id is not None:
+            await asyncio.to_thread(_check_free, service.recording, new_workflow_id)
             await asyncio.to_thread(service.recording.fork, checkpoint, new_workflow_id, _reopened)
             return await run_workflow(workflow, service, new_workflow_id, None, options)
         workflow_id, is_last = await asyncio.to_thread(service.recording.locate, checkpoint)
@@ -53,13 +59,19 @@ async def rerun_from(
         )
     forgotten = agents_from(plan, agent)
 
-    def edit(fields: dict[str, Any]) -> dict[str, Any]:
-        return _without(_reopened(fields), plan, forgotten, inputs)
-
     async with opened(store, workflow.app) as service:
+        recording = service.recording
+
+        def edit(fields: dict[str, Any]) -> dict[str, Any]:
+            said = news(fields, options.renamed if options else {}, plan.agents)
+            names = renames(fields, said, plan.agents)
+            events = recording.events(workflow_id, 0)
+            return _given(_without(_reopened(fields), plan, forgotten, events, names), inputs)
+
+        await asyncio.to_thread(_check_free, recording, new_workflow_id)
         # What was committed after the last checkpoint is not to be done again.
-        newest = await asyncio.to_thread(service.recording.newest, workflow_id)
-        await asyncio.to_thread(service.recording.fork, newest, new_workflow_id, edit)
+        newest = await asyncio.to_thread(recording.newest, workflow_id)
+        await asyncio.to_thread(recording.fork, newest, new_workflow_id, edit)
         return await run_workflow(workflow, service, new_workflow_id, None, options)
 
 
@@ -91,26 +103,59 @@ def _reopened(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without(
-    fields: dict[str, Any], plan: Plan, forgotten: frozenset[str], inputs: Mapping[str, Any] | None
+    fields: dict[str, Any],
+    plan: Plan,
+    forgotten: frozenset[str],
+    events: Sequence[Event],
+    renamed: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Leave out what some agents did; what they said to people stays in the run it was said in."""
-    gone = {task["id"] for task in fields.get("tasks", ()) if task["agent"] in forgotten}
-    roots = tuple(f"{name}{mark}" for name in forgotten for mark in "[#>")
+    """Leave out what some agents did and said; it stays in the run that it was done in."""
 
-    def is_gone(step_id: str) -> bool:
-        return step_id in gone or step_id in forgotten or step_id.startswith(roots)
+    def is_gone(step_id: object) -> bool:
+        agent = parted(str(step_id))[0]
+        return renamed.get(agent, agent) in forgotten
 
-    stages = {plan.agents[name].stage for name in forgotten}
     agents = {step: state for step, state in fields.get("agent_states", {}).items() if not is_gone(step)}
-    tasks = [task for task in fields.get("tasks", ()) if not is_gone(task["id"])]
-    context = dict(fields.get("context", {}))
-    if inputs is not None:
-        context["inputs"] = {**context.get("inputs", {}), **inputs}
+    tasks = [task for task in fields.get("tasks", ()) if not is_gone(task.get("id"))]
+    stages = {}
+    for name, state in fields.get("stage_states", {}).items():
+        left = _stage_without(state, plan, renamed.get(name, name), forgotten, is_gone)
+        if left is not None:
+            stages[name] = left
     return {
-        **fields,
+        **unsaid(fields, events, is_gone),
         "tasks": tasks,
         "current_step": len(tasks),
         "agent_states": agents,
-        "stage_states": {k: v for k, v in fields.get("stage_states", {}).items() if k not in stages},
-        "context": context,
+        "stage_states": stages,
     }
+
+
+def _stage_without(
+    state: Mapping[str, Any],
+    plan: Plan,
+    stage: str,
+    forgotten: frozenset[str],
+    is_gone: Callable[[object], bool],
+) -> Mapping[str, Any] | None:
+    """Answer what stays known of a stage: nothing where its agents are forgotten, or where it was skipped."""
+    names = {one.name for one in plan.agents.values() if one.stage == stage}
+    if names & forgotten and (names <= forgotten or state.get("status") == "skipped"):
+        return None
+    if "items" not in state:
+        return state
+    return {**state, "items": {step: one for step, one in state["items"].items() if not is_gone(step)}}
+
+
+def _given(fields: dict[str, Any], inputs: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Put other inputs into a state."""
+    context = fields.get("context", {})
+    known = context.get("inputs", {})
+    return {**fields, "context": {**context, "inputs": {**known, **(inputs or {})}}}
+
+
+def _check_free(recording: Recording, workflow_id: str) -> None:
+    if recording.exists(workflow_id):
+        raise CheckpointConflictError(
+            "there is a workflow of that name", place=workflow_id, hint="Name a new_workflow_id that is free."
+        )

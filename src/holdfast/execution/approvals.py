@@ -10,6 +10,7 @@ from typing import Any
 from holdfast.domain.run_events import APPROVAL_DENIED, APPROVAL_GRANTED, APPROVAL_REQUESTED
 from holdfast.execution.driving import Asking, OnLoop
 from holdfast.execution.journal import Fact
+from holdfast.execution.stopping import Unwinding
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Approval:
         return cls(known["status"] == "granted", known.get("by", ""), known.get("note"), known.get("value"))
 
 
-class Suspended(BaseException):
+class Suspended(Unwinding):
     """Unwinds an agent that waits for an answer where the run does not.
 
     No Exception, so that an agent that catches everything does not catch this.

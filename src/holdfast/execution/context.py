@@ -19,6 +19,7 @@ from holdfast.domain.progress_report import REPORT_EVENT
 from holdfast.domain.reducers import AGENT_STATE_EVENT, DECISION_EVENT, check_confidence
 from holdfast.domain.run_events import MILESTONE_REACHED, added
 from holdfast.execution.approvals import Approval, Question, ask
+from holdfast.execution.checks import check_remembered, check_share, name_of, policy_of
 from holdfast.execution.driving import Asking, Drives, OnLoop, Together, nothing, one
 from holdfast.execution.effects import UNSURE, Effect, Unknown, perform
 from holdfast.execution.frame import Frame, Milestone, Notes, Quiet, Spawned, Surroundings
@@ -111,10 +112,10 @@ class Context:
         return copy.deepcopy(self._journal.fields.get("context", {}))
 
     def result(self, name: str) -> Any:
-        """Answer what an agent before this one answered: a copy, to change as you like.
+        """Answer what an agent before this one answered, None if it was skipped: a copy, yours to change.
 
         Raises:
-            InvalidStateError: it has not run, or was skipped.
+            InvalidStateError: it has not run.
         """
         return copy.deepcopy(self._around.result(name))
 
@@ -155,8 +156,13 @@ class Context:
         self.notes.messages.append({"role": role, "agent": self.step_id, "content": content})
 
     def remember(self, **values: Any) -> None:
-        """Put values into the context that all agents share, once this one is done."""
+        """Put values into the context that all agents share, once this one is done.
+
+        Raises:
+            InvalidStateError: one is called `inputs`, as what the run was given.
+        """
         self._check()
+        check_remembered(values, f"{self.workflow_id} {self.step_id}")
         self.notes.context.update(values)
 
     def artifact(self, reference: Any) -> None:
@@ -184,6 +190,7 @@ class Context:
 
     def progress(self, share: float, note: str | None = None) -> None:
         """Say how far the agent is, from 0 to 1."""
+        check_share(share, self.step_id)
         self.heartbeat()
         self._journal.tell("agent_progress", step_id=self.step_id, agent=self.agent, share=share, note=note)
         now = time.monotonic()
@@ -229,7 +236,7 @@ class Context:
             check: given the key, answers `Found(result)` if it happened, None if it did not.
             unsure: errors of the function that leave open whether it happened.
         """
-        policy = Unknown(unknown)
+        policy = policy_of(unknown, f"{self.step_id} {name}")
         if (policy is Unknown.CHECK) != (check is not None):
             raise InvalidStateError(
                 "`check` and unknown='check' go together", place=f"{self.step_id} {name}", hint="Give both."
@@ -285,7 +292,7 @@ class Context:
         Those of one name are known by their order and their items, or by a `key`.
         """
         self._check()
-        called = self._numbered("spawn", step_name(name or function.__name__, key))
+        called = self._numbered("spawn", step_name(name or name_of(function, self.step_id), key))
         given = None if key is not None else digest_of({"item": item}, self._journal.types)
         spawned = Spawned(function, item, called, given, self)
         need = OnLoop(lambda: self._waited(self._around.spawn(self._frame, spawned)))
@@ -298,7 +305,7 @@ class Context:
             A `Branch`: its `result`, and `confirm()`, after which it is a step like any other.
         """
         self._check()
-        step_id = f"{self.step_id}>{self._numbered('spawn', name or function.__name__)}"
+        step_id = f"{self.step_id}>{self._numbered('spawn', name or name_of(function, self.step_id))}"
         frame = replace(self._frame, step_id=step_id, item=item)
         draft = Draft(self._journal)
         shadow = Context(frame, draft, self._around, Refusing(), is_async=self._is_async)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypedDict, TypeVar
 
 from holdfast.domain.errors import DeclarationError
-from holdfast.execution.plan import Agent, AgentFunction, Condition, Items, OnFailure, Retry, check_name
+from holdfast.execution.plan import Agent, AgentFunction, Condition, Items, Key, OnFailure, Retry, check_name
 
 #: What has to be over first: names, functions or teams as they were declared, or several of them.
 After = Any
@@ -26,7 +26,7 @@ class AgentOptions(TypedDict, total=False):
     #: Given the run; answers items, and the agent is run for each of them, at once.
     each: Items | None
     #: Names an item, so that a changed order of items changes nothing.
-    key: Callable[[Any], str] | None
+    key: Key | None
     #: How many items are worked on at once at most.
     concurrency: int | None
     #: How often it is tried.
@@ -45,6 +45,13 @@ def check_number(option: str, value: _Number, place: str) -> _Number:
     """Answer a number if there is none, or it is above 0."""
     if value is not None and not value > 0:
         raise DeclarationError(f"{option} is {value}", place=place, hint="Give a number above 0, or none.")
+    return value
+
+
+def check_factor(value: float, place: str) -> float:
+    """Answer a factor if it raises nothing."""
+    if not (isinstance(value, int | float) and 0 <= value <= 1):
+        raise DeclarationError(f"confidence_factor is {value!r}", place=place, hint="Give 0 to 1.")
     return value
 
 
@@ -68,6 +75,7 @@ def check_options(name: str, given: Mapping[str, Any]) -> None:
 
 def check_signature(agent: Agent) -> None:
     """Refuse a function that cannot be called as its run will call it."""
+    _check_kind(agent)
     given = (None,) if agent.each is None else (None, None)
     try:
         inspect.signature(agent.function).bind(*given)
@@ -79,3 +87,19 @@ def check_signature(agent: Agent) -> None:
     except ValueError:
         # Some functions of C do not tell what they take.
         return
+
+
+def _check_kind(agent: Agent) -> None:
+    """Refuse what answers no result when it is called, but something that would have to be run first."""
+    function = agent.function
+    calls = (function, type(function).__call__)
+    if any(inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one) for one in calls):
+        raise DeclarationError(
+            "the agent is a generator", place=agent.name, hint="Answer a list, or run for items with `each`."
+        )
+    if not agent.is_async and inspect.iscoroutinefunction(calls[1]):
+        raise DeclarationError(
+            "the agent is an object that has to be awaited",
+            place=agent.name,
+            hint="Declare an `async def` function that awaits it.",
+        )

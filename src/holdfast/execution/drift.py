@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from itertools import count
 from typing import Any
 
 from holdfast.domain.errors import GraphChangedError
@@ -24,9 +25,12 @@ def drift(
         renamed: names of before, with those of now.
     """
     # A graph without a fingerprint is none that a run recorded: an application may keep its own there.
-    if before.get("fingerprint") in (None, now.get("fingerprint")):
+    if before.get("fingerprint") is None:
         return ()
     known = renamed or {}
+    shapes = _shapes(before, now, known)
+    if before["fingerprint"] == now.get("fingerprint"):
+        return shapes
     old, new = _agents(before, known), _agents(now)
     added = [name for name in new if name not in old]
     removed = [name for name in old if name not in new]
@@ -41,13 +45,37 @@ def drift(
         told.append(
             "if one of them was only renamed, say so (`renamed`, `--renamed old=new`): its results are kept"
         )
-    return tuple(told) or ("stages were renamed or reordered, and no agent is concerned",)
+    found = (*told, *shapes)
+    return found or ("stages were renamed or reordered, and no agent is concerned",)
 
 
-def renames(fields: Mapping[str, Any], more: Mapping[str, str]) -> dict[str, str]:
-    """Answer all names of before with those of now: those that a run knows already, and more."""
-    known: Mapping[str, str] = fields.get("metadata", {}).get("renamed", {})
-    return {**{was: more.get(name, name) for was, name in known.items()}, **more}
+def news(fields: Mapping[str, Any], renamed: Mapping[str, str], agents: Collection[str]) -> dict[str, str]:
+    """Answer what is said of names for the first time, and of agents that there are."""
+    known = _known_names(fields)
+    return {was: name for was, name in renamed.items() if known.get(was) != name and name in agents}
+
+
+def renames(
+    fields: Mapping[str, Any], more: Mapping[str, str], agents: Collection[str] = ()
+) -> dict[str, str]:
+    """Answer the names that steps are recorded under, with what those agents are called now.
+
+    Args:
+        fields: the state, which knows what was said before.
+        more: names of agents of before, with those of now.
+        agents: those of now; one that is new under the name of another of before is recorded under one more.
+    """
+    known = _known_names(fields)
+    names = dict(known)
+    for was, now in more.items():
+        held = [one for one, name in known.items() if name == was]
+        names |= dict.fromkeys(held, now)
+        if not held or was not in known:
+            names[was] = now
+    for agent in agents:
+        if names.get(agent, agent) != agent and agent not in names.values():
+            names[next(free for number in count(2) if (free := f"{agent}~{number}") not in names)] = agent
+    return names
 
 
 def check_drift(changes: tuple[str, ...], workflow_id: str, *, strict: bool) -> None:
@@ -101,6 +129,32 @@ def _agents(
         for stage in structure.get("stages", ())
         for agent in stage["agents"]
     }
+
+
+def _known_names(fields: Mapping[str, Any]) -> Mapping[str, str]:
+    known: Mapping[str, str] = fields.get("metadata", {}).get("renamed", {})
+    return known
+
+
+def _shapes(before: Mapping[str, Any], now: Mapping[str, Any], renamed: Mapping[str, str]) -> tuple[str, ...]:
+    """Tell who runs for items now or no more, and which loops have another limit; older runs do not say."""
+    if "each" not in before or "limits" not in before:
+        return ()
+    old, new = _agents(before, renamed), _agents(now)
+    were, are = {renamed.get(name, name) for name in before["each"]}, set(now["each"])
+    told = [
+        f"agent {name!r} runs {'for several items' if name in are else 'for no items'} now: it is run so, "
+        "and what it answered otherwise does not count"
+        for name in new
+        if name in old and (name in were) != (name in are)
+    ]
+    limits = before["limits"]
+    told += [
+        f"loop {name!r} has {limit} rounds at most now, and had {limits[name]}"
+        for name, limit in now["limits"].items()
+        if limits.get(name, limit) != limit
+    ]
+    return tuple(told)
 
 
 def _kept(name: str, done: frozenset[str]) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from holdfast.execution.engines.threads import waiting
 from holdfast.execution.journal import Fact, Journal, Save
+from holdfast.execution.stopping import Unwinding
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +180,7 @@ class Driver:
         return await self._journal.commit_async(*_items(need))
 
 
-class Abandoned(BaseException):
+class Abandoned(Unwinding):
     """Unwinds a row that nobody waits for any more; no Exception, so that no step takes it for its own."""
 
 

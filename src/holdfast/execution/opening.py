@@ -23,7 +23,7 @@ from holdfast.execution.adaptive import AdaptiveInterval
 from holdfast.execution.claim import Claim
 from holdfast.execution.concluding import carry_out
 from holdfast.execution.declared import Declared, Service, StoreLike
-from holdfast.execution.drift import check_drift, check_owner, drift, renames
+from holdfast.execution.drift import check_drift, check_owner, drift, news, renames
 from holdfast.execution.engines.local import LocalEngine
 from holdfast.execution.engines.port import Engine
 from holdfast.execution.floor import floor
@@ -33,7 +33,7 @@ from holdfast.execution.memory_pressure import MemoryGauge
 from holdfast.execution.options import RunOptions
 from holdfast.execution.outcome import RunResult, RunStatus
 from holdfast.execution.plan import Plan
-from holdfast.execution.results import Results, subject_of
+from holdfast.execution.results import Results, parted, subject_of
 from holdfast.execution.run_spans import RunSpan, run_span
 from holdfast.execution.running import RUN, Runner
 from holdfast.execution.scribe import Scribe
@@ -73,7 +73,7 @@ async def _run_opened(
     plan = workflow.plan
     async with opened(store, workflow.app) as service, _taken(service, workflow_id, chosen) as (claim, ended):
         if ended is not None:
-            return _told(service, plan, ended)
+            return _told(service, plan, ended, inputs, chosen)
         with run_span(service.recording.tracing, workflow.name, workflow_id) as span:
             begin = partial(_journal, workflow, service, workflow_id, inputs, chosen, span)
             journal = await _begun(begin)
@@ -192,7 +192,8 @@ def _journal(
         phase=0,
         dag_structure=workflow.plan.structure(),
         execution_config=_config(workflow, options),
-        context={"inputs": dict(inputs or {})},
+        # As a resumed run has them, whatever the caller does with those that were given.
+        context=recording.as_stored({"inputs": dict(inputs or {})}),
         metadata=span.remembered({}),
     )
     journal = Journal(recording, workflow_id, state.to_fields(), options.subscribers, options.session_id)
@@ -224,15 +225,14 @@ def _resumed(
     for text in recovered.warnings:
         journal.warn(text)
     structure = workflow.plan.structure()
-    renamed = renames(fields, options.renamed)
-    ended = [str(task.get("agent")) for task in fields.get("tasks", ()) if isinstance(task, Mapping)]
-    done = frozenset(renamed.get(name, name) for name in ended)
-    changes = drift(fields.get("dag_structure", {}), structure, done, options.renamed)
+    said = news(fields, options.renamed, workflow.plan.agents)
+    renamed = renames(fields, said, workflow.plan.agents)
+    changes = drift(fields.get("dag_structure", {}), structure, _done(fields, renamed), said)
     check_drift(changes, workflow_id, strict=options.strict)
     for text in changes:
         journal.warn(text)
-    if inputs and dict(inputs) != fields.get("context", {}).get("inputs"):
-        journal.warn("other inputs were given than the run began with: those stay")
+    for text in _other_inputs(fields, inputs):
+        journal.warn(text)
     metadata = span.remembered(fields.get("metadata", {}))
     if renamed:
         # Whoever goes on after this one finds the results as well.
@@ -244,6 +244,13 @@ def _resumed(
     journal.note(Fact(RUN_UPDATED, {"fields": update, "changes": list(changes)}, RUN))
     journal.tell("run_started", workflow=workflow.name, resumed=True, changes=list(changes))
     return journal
+
+
+def _done(fields: Mapping[str, Any], renamed: Mapping[str, str]) -> frozenset[str]:
+    """Name the agents that have results, as they are called now."""
+    steps = [str(task.get("id")) for task in fields.get("tasks", ()) if isinstance(task, Mapping)]
+    ended = [parted(step_id)[0] for step_id in steps if ">" not in step_id]
+    return frozenset(renamed.get(name, name) for name in ended)
 
 
 def _config(workflow: Declared, options: RunOptions) -> dict[str, Any]:
@@ -280,10 +287,26 @@ def _engines(workflow: Declared) -> Iterator[Callable[[str | None], Engine]]:
         local.close()
 
 
-def _told(service: Service, plan: Plan, state: WorkflowState) -> RunResult:
+def _other_inputs(fields: Mapping[str, Any], inputs: Mapping[str, Any] | None) -> tuple[str, ...]:
+    if not inputs or dict(inputs) == fields.get("context", {}).get("inputs"):
+        return ()
+    return ("other inputs were given than the run began with: those stay",)
+
+
+def _told(
+    service: Service,
+    plan: Plan,
+    state: WorkflowState,
+    inputs: Mapping[str, Any] | None,
+    options: RunOptions,
+) -> RunResult:
     """Tell of a run that ended before."""
     check_owner(state, plan.name)
-    journal = Journal(service.recording, state.workflow_id, state.to_fields())
+    fields = state.to_fields()
+    said = news(fields, options.renamed, plan.agents)
+    changes = drift(state.dag_structure, plan.structure(), _done(fields, renames(fields, said)), said)
+    check_drift(changes, state.workflow_id, strict=options.strict)
+    journal = Journal(service.recording, state.workflow_id, fields)
     results = Results(journal, plan, state.metadata.get("renamed"))
     status = RunStatus(state.status)
     return RunResult(
@@ -296,4 +319,5 @@ def _told(service: Service, plan: Plan, state: WorkflowState) -> RunResult:
         state.confidence,
         resumed=True,
         kept=len(state.tasks),
+        warnings=_other_inputs(fields, inputs),
     )

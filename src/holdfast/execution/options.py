@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.domain.errors import ConfigError
+from holdfast.domain.reducers import check_confidence
 
 #: Told what happens: `checkpoint_saved`, `agent_started` and so on, with the particulars.
 Subscriber = Callable[[str, Mapping[str, Any]], None]
@@ -16,6 +17,23 @@ ConfidenceRule = Callable[[float, int, BaseException], float]
 LEASE_SECONDS = 30.0
 
 
+def lowering(rule: ConfidenceRule | None, factor: float, warn: Callable[[str], None]) -> ConfidenceRule:
+    """Answer a rule that always holds: where the one that was given fails, the factor counts."""
+
+    def lowered(before: float, attempt: int, error: BaseException) -> float:
+        if rule is None:
+            return before * factor
+        try:
+            after = rule(before, attempt, error)
+            check_confidence(after, "confidence_rule")
+        except Exception as fault:
+            warn(f"the rule for confidence failed, and the factor was taken: {type(fault).__name__}: {fault}")
+            return before * factor
+        return before * factor if after is None else float(after)
+
+    return lowered
+
+
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """How one run is carried out.
@@ -23,8 +41,8 @@ class RunOptions:
     Attributes:
         strict: refuse to go on with a workflow whose graph has changed, instead of keeping what fits.
         subscribers: are told what happens while it happens.
-        waits: wait for approvals in this process; else the run ends as `waiting` once nothing else is left
-            to do, and is resumed when the answer is there.
+        waits: wait for approvals in this process; else the run ends as `waiting` once the rest of its layer
+            is done, and is resumed when the answer is there.
         lease_seconds: how long others wait at most after this machine died.
         poll_seconds: how often requests from outside are looked for.
         handles_signals: SIGTERM and SIGINT end the run with a final checkpoint, and then go to the handler

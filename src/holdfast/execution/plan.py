@@ -5,7 +5,7 @@ from __future__ import annotations
 import graphlib
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -16,8 +16,10 @@ from holdfast.domain.ids import check_id
 
 AgentFunction = Callable[..., Any]
 #: Given the context of the run; tells whether an agent is needed, or the items it is run for.
-Condition = Callable[[Any], bool]
-Items = Callable[[Any], Iterable[Any]]
+Condition = Callable[[Any], bool | Awaitable[bool]]
+Items = Callable[[Any], Iterable[Any] | Awaitable[Iterable[Any]]]
+#: Names an item.
+Key = Callable[[Any], str | Awaitable[str]]
 #: What step ids are made of; a name with one of these could be mistaken for an occurrence.
 _RESERVED = frozenset("#[]>/")
 
@@ -88,7 +90,7 @@ class Agent:
     after: tuple[str, ...] = ()
     when: Condition | None = field(default=None, compare=False)
     each: Items | None = field(default=None, compare=False)
-    key: Callable[[Any], str] | None = field(default=None, compare=False)
+    key: Key | None = field(default=None, compare=False)
     concurrency: int | None = None
     retry: Retry = Retry()
     timeout_seconds: float | None = None
@@ -121,7 +123,7 @@ class Stage:
     when: Condition | None = field(default=None, compare=False)
     #: Of a loop: how often at most, and what tells from the evaluator's answer that it is content.
     limit: int = 1
-    until: Callable[[Any], bool] | None = field(default=None, compare=False)
+    until: Condition | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,15 @@ class Plan:
             for number, layer in enumerate(self.layers)
             for stage in layer
         ]
-        return {"workflow": self.name, "stages": stages, "fingerprint": _fingerprint(stages)}
+        every = [stage for layer in self.layers for stage in layer]
+        return {
+            "workflow": self.name,
+            "stages": stages,
+            "fingerprint": _fingerprint(stages),
+            # Beside the fingerprint, which runs of before have without them.
+            "each": [agent.name for stage in every for agent in stage.agents if agent.each is not None],
+            "limits": {stage.name: stage.limit for stage in every if stage.kind is StageKind.LOOP},
+        }
 
 
 def make_plan(name: str, stages: Mapping[str, Stage], concurrency: int | None = None) -> Plan:

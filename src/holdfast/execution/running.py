@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -11,17 +10,18 @@ from functools import partial
 from typing import Any
 
 from holdfast.domain.checkpoint import CheckpointType
-from holdfast.domain.errors import AgentFailedError, CheckpointError, DeclarationError
+from holdfast.domain.errors import AgentFailedError, CheckpointError
 from holdfast.domain.run_events import STAGE_UPDATED
 from holdfast.execution.approvals import Approval, Desk, Suspended
 from holdfast.execution.engines.port import Engine
 from holdfast.execution.frame import Frame, Spawned
 from holdfast.execution.given import check_given
 from holdfast.execution.journal import LOST, Fact, Journal, Save
-from holdfast.execution.options import RunOptions
+from holdfast.execution.options import RunOptions, lowering
 from holdfast.execution.outcome import RunStatus
 from holdfast.execution.places import Places
-from holdfast.execution.plan import Agent, Plan, Stage, StageKind
+from holdfast.execution.plan import Agent, Condition, Plan, Stage, StageKind
+from holdfast.execution.questions import is_content, is_wanted, items_of
 from holdfast.execution.results import Results, step_name
 from holdfast.execution.rows import Row, stretches
 from holdfast.execution.steps import Desks, Follower, Steps, Work
@@ -60,7 +60,7 @@ class Runner:
                 engines,
                 watch,
                 self.stop,
-                options.confidence_rule or (lambda before, attempt, fault: before * confidence_factor),
+                lowering(options.confidence_rule, confidence_factor, journal.warn),
             )
         )
         self._places = Places(plan.concurrency)
@@ -85,14 +85,23 @@ class Runner:
 
     def _is_over(self, layer: Sequence[Stage]) -> bool:
         """Tell whether a layer was left behind; one whose agents have changed since was not."""
-        return all(self._agents_told(stage) == self._agents_done(stage) for stage in layer)
+        return all(map(self._is_left, layer))
+
+    def _is_left(self, stage: Stage) -> bool:
+        state = self.results.stage_state(stage.name)
+        if state.get("status") == "skipped":
+            return bool(state.get("agents") == self._agents_told(stage))
+        if state.get("status") != "completed":
+            return False
+        history = state.get("iterations", ()) if stage.kind is StageKind.LOOP else ()
+        is_settled = stage.kind is not StageKind.LOOP or _is_settled(stage, history)
+        return is_settled and self._has_all(stage, len(history) or 1)
+
+    def _has_all(self, stage: Stage, iteration: int) -> bool:
+        return all(self.results.is_over(agent, iteration) for agent in stage.agents)
 
     def _agents_told(self, stage: Stage) -> list[str]:
         return [agent.name for agent in stage.agents]
-
-    def _agents_done(self, stage: Stage) -> list[str] | None:
-        state = self.results.stage_state(stage.name)
-        return state.get("agents") if state.get("status") in ("completed", "skipped") else None
 
     async def _end_layer(self, number: int, layer: Sequence[Stage], *, is_last: bool) -> None:
         """Record that a layer is over, with a checkpoint; the last one's is that of the run."""
@@ -117,7 +126,7 @@ class Runner:
     # -- stages ------------------------------------------------------------------------------
 
     async def _stage(self, stage: Stage) -> None:
-        if stage.when is not None and not await self._is_wanted(stage):
+        if stage.when is not None and not await self._is_wanted(stage, stage.when):
             self.journal.note(self._stage_fact(stage, {"status": "skipped"}))
             return
         if stage.kind is StageKind.LOOP:
@@ -142,10 +151,10 @@ class Runner:
             for agent, following in pairs:
                 await self._agent(agent, row, then=row.follower(following), is_alone=True)
 
-    async def _is_wanted(self, stage: Stage) -> bool:
+    async def _is_wanted(self, stage: Stage, when: Condition) -> bool:
         known = self.results.stage_state(stage.name).get("wanted")
         if known is None:
-            known = bool(await self._asked(stage.when, stage.name))
+            known = await is_wanted(self, when, stage.name)
             self.journal.note(self._stage_fact(stage, {"wanted": known}))
         return bool(known)
 
@@ -154,17 +163,22 @@ class Runner:
         [evaluator] = [agent for agent in stage.agents if agent.is_evaluator]
         while True:
             history = list(self.results.stage_state(stage.name).get("iterations", ()))
-            if history and history[-1]["content"]:
-                return
-            if len(history) >= stage.limit:
-                self.journal.warn(f"loop {stage.name!r} ended at its limit, and nobody was content")
+            if _is_settled(stage, history):
+                await self._settled(stage, history)
                 return
             await self._row(stage.agents, len(history) + 1, history)
             evaluation = self.results.of_step(step_name(evaluator.name, None, len(history) + 1))
-            content = bool(stage.until(evaluation)) if stage.until else _is_content(evaluation)
+            content = await is_content(self, stage, evaluation)
             told = {"iteration": len(history) + 1, "content": content, "evaluation": evaluation}
             self.journal.note(self._stage_fact(stage, {"iterations": [*history, told]}))
             self.journal.tell("iteration_completed", stage=stage.name, **told)
+
+    async def _settled(self, stage: Stage, history: Sequence[Mapping[str, Any]]) -> None:
+        """End a loop: agents that came into it since its last round are run in that one."""
+        if not self._has_all(stage, len(history)):
+            await self._row(stage.agents, len(history), history[:-1])
+        if not history[-1]["content"]:
+            self.journal.warn(f"loop {stage.name!r} ended at its limit, and nobody was content")
 
     # -- agents ------------------------------------------------------------------------------
 
@@ -179,15 +193,15 @@ class Runner:
     ) -> None:
         """Run an agent, for each of its items if it has some."""
         name = step_name(agent.name, None, row.iteration)
-        if self.results.has(name):
+        if self.results.is_over(agent, row.iteration):
             return
-        if not self._has_begun(name) and not await self._is_needed(agent):
-            await self.steps.skip(agent, name, "its condition does not hold")
+        if not self._has_begun(agent, row) and not await self._is_needed(agent):
+            await self.steps.skip(agent, self.results.begun_as(name), "its condition does not hold")
             return
         if agent.each is None:
             await self._step(agent, row.frame(agent, name), limit, then, is_alone=is_alone)
             return
-        items = await self._items(agent, name)
+        items = await self._items(agent, row)
         width = asyncio.Semaphore(agent.concurrency) if agent.concurrency else limit
         frames = [
             replace(row.frame(agent, step_name(agent.name, one["key"], row.iteration)), item=one["item"])
@@ -197,10 +211,13 @@ class Runner:
         await self._at_once([partial(self._step, agent, frame, width) for frame in left])
 
     async def _is_needed(self, agent: Agent) -> bool:
-        return agent.when is None or bool(await self._asked(agent.when, agent.name))
+        return agent.when is None or await is_wanted(self, agent.when, agent.name)
 
-    def _has_begun(self, name: str) -> bool:
-        return bool(self.journal.agent_state(self.results.begun_as(name)))
+    def _has_begun(self, agent: Agent, row: Row) -> bool:
+        """Tell whether an agent was found to be needed: it was at work, or its items were settled."""
+        begun = self.results.begun_as(step_name(agent.name, None, row.iteration))
+        has_items = agent.each is not None and self.results.items(agent, row.iteration) is not None
+        return has_items or bool(self.journal.agent_state(begun))
 
     async def _step(
         self,
@@ -217,34 +234,20 @@ class Runner:
         async with limit or nullcontext(), self._places.taken(named.step_id):
             await self.steps.run(Work(agent, named, then, is_awaited=not is_alone))
 
-    async def _items(self, agent: Agent, name: str) -> Sequence[Mapping[str, Any]]:
+    async def _items(self, agent: Agent, row: Row) -> Sequence[Mapping[str, Any]]:
         """Answer the items of an agent: those recorded when it began, however often it is resumed."""
-        state = self.results.stage_state(agent.stage)
-        known, each = state.get("items", {}), agent.each
-        if name not in known and each is not None:
-            found = [
-                {"key": agent.key(item) if agent.key else str(number), "item": item}
-                for number, item in enumerate(await self._asked(lambda view: list(each(view)), agent.name))
-            ]
-            _check_keys(agent, found)
-            known = {**self.results.stage_state(agent.stage).get("items", {}), name: found}
-            self.journal.note(
-                Fact(STAGE_UPDATED, {"stage": agent.stage, "state": {"items": known}}, RUN, agent.name)
-            )
-        items: Sequence[Mapping[str, Any]] = self.results.stage_state(agent.stage)["items"][name]
+        name = step_name(agent.name, None, row.iteration)
+        items = self.results.items(agent, row.iteration)
+        if items is None:
+            found = await items_of(self, agent)
+            known = self.results.stage_state(agent.stage).get("items", {})
+            state = {"items": {**known, self.results.begun_as(name): found}}
+            stage = self.results.stage_as(agent.stage)
+            self.journal.note(Fact(STAGE_UPDATED, {"stage": stage, "state": state}, RUN, agent.name))
+            # As they are recorded: whoever has the ones that were given may change them.
+            items = self.results.items(agent, row.iteration) or []
         self.journal.tell("agent_items", step_id=name, agent=agent.name, count=len(items))
         return items
-
-    async def _asked(self, question: Callable[[Any], Any] | None, name: str) -> Any:
-        """Ask a function of the application about the run."""
-        try:
-            return question(View(self)) if question is not None else None
-        except Exception as fault:
-            raise AgentFailedError(
-                f"its condition or its items failed: {type(fault).__name__}: {fault}",
-                place=f"{self.journal.workflow_id} {name}",
-                hint="Mend the function and run it again: what was committed is kept.",
-            ) from fault
 
     async def _at_once(self, works: Sequence[Callable[[], Awaitable[None]]]) -> None:
         """Run things at once; all that began end before the first problem is told, but for a lost lease."""
@@ -283,7 +286,7 @@ class Runner:
 
     def done(self, step_id: str) -> tuple[Any] | None:
         """Answer the result of a step that is over."""
-        return (self.results.of_step(step_id),) if self.results.has(step_id) else None
+        return self.results.recorded(step_id)
 
     def is_due(self, trigger: Trigger) -> bool:
         """Tell whether a trigger makes a checkpoint."""
@@ -309,62 +312,26 @@ class Runner:
         known = self.journal.agent_state(step_id)
         if known.get("status") != "failed":
             check_given(f"the spawned step {step_id!r}", known, spawned.given, self.journal.workflow_id)
-        if not self.results.has(step_id):
+        if self.results.recorded(step_id) is None:
             agent = Agent(name, spawned.function, parent.stage)
             frame = Frame(step_id, name, parent.stage, item=spawned.item)
             async with self._places.left(parent.step_id), self._places.taken(step_id):
                 await self.steps.run(Work(agent, frame, given=spawned.given, by=spawned.by))
-        return self.results.of_step(step_id)
+        found = self.results.recorded(step_id)
+        return None if found is None else found[0]
 
     def _stage_fact(self, stage: Stage, state: Mapping[str, Any], phase: int | None = None) -> Fact:
-        data: dict[str, Any] = {"stage": stage.name, "state": dict(state)}
+        data: dict[str, Any] = {"stage": self.results.stage_as(stage.name), "state": dict(state)}
         return Fact(STAGE_UPDATED, data if phase is None else {**data, "phase": phase}, RUN)
-
-
-class View:
-    """What conditions and fan-outs see of a run: copies, to change as they like."""
-
-    def __init__(self, runner: Runner) -> None:
-        self.inputs = copy.deepcopy(runner.inputs)
-        self.config = copy.deepcopy(runner.config)
-        self.workflow_id = runner.journal.workflow_id
-        self._runner = runner
-
-    def result(self, name: str) -> Any:
-        """Answer the result of an agent."""
-        return copy.deepcopy(self._runner.result(name))
-
-    @property
-    def shared(self) -> Mapping[str, Any]:
-        """What agents have remembered."""
-        shared: Mapping[str, Any] = self._runner.journal.fields.get("context", {})
-        return copy.deepcopy(shared)
 
 
 async def _see_nothing() -> None:
     """Find that nobody asks for anything."""
 
 
-def _is_content(evaluation: Any) -> bool:
-    if isinstance(evaluation, Mapping) and "content" in evaluation:
-        return bool(evaluation["content"])
-    return bool(evaluation)
-
-
-def _check_keys(agent: Agent, items: Sequence[Mapping[str, Any]]) -> None:
-    keys = [one["key"] for one in items]
-    wrong = next((key for key in keys if not isinstance(key, str)), None)
-    if wrong is not None:
-        raise DeclarationError(
-            f"the key of an item is a {type(wrong).__name__}", place=agent.name, hint="Answer text."
-        )
-    if len(set(keys)) < len(keys):
-        twice = sorted({key for key in keys if keys.count(key) > 1})
-        raise DeclarationError(
-            f"two items have one key: {', '.join(twice)}",
-            place=agent.name,
-            hint="Give a `key` that tells them apart.",
-        )
+def _is_settled(stage: Stage, history: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell whether a loop has no further round."""
+    return bool(history) and (history[-1]["content"] or len(history) >= stage.limit)
 
 
 def _is_final(task: asyncio.Future[Any]) -> bool:

@@ -265,7 +265,11 @@ class Steps:
         """Record that nobody tries again, with a checkpoint of everything that may help."""
         yield from self._fail(agent, context, fault, {"retries": False})
         if self._desks.watch.due(Moment(Trigger.ERROR_ENCOUNTERED)):
-            told = {"error": _told(fault), "attempt": context.attempt, "partial": context.notes.told()}
+            partial_notes = context.notes.told()
+            told = {"error": _told(fault), "attempt": context.attempt}
+            if self._journal.recording.packs(partial_notes):
+                # What cannot be stored may be why it failed, and the checkpoint shall be made all the same.
+                told["partial"] = partial_notes
             options: CheckpointOptions = {
                 "type": CheckpointType.ERROR_STATE,
                 "agent_id": context.step_id,

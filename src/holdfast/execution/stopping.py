@@ -5,7 +5,11 @@ from __future__ import annotations
 from holdfast.execution.outcome import RunStatus
 
 
-class Stopped(BaseException):
+class Unwinding(BaseException):
+    """Passes through agents: what ends them, and is not theirs."""
+
+
+class Stopped(Unwinding):
     """Unwinds a run that was asked to stop; no Exception, so that no agent catches it by accident."""
 
     def __init__(self, status: RunStatus) -> None:

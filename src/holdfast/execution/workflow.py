@@ -13,6 +13,7 @@ from holdfast.execution.declaring import (
     After,
     AgentOptions,
     agent_name,
+    check_factor,
     check_number,
     check_options,
     check_signature,
@@ -113,7 +114,7 @@ class Workflow:
         self.triggers = triggers or Triggers()
         self.retry = retry or Retry()
         self.concurrency = check_number("concurrency", concurrency, name)
-        self.confidence_factor = confidence_factor
+        self.confidence_factor = check_factor(confidence_factor, name)
         self.engines = dict(engines or {})
         self.app = app
         self._stages: dict[str, Stage] = {}
@@ -164,7 +165,7 @@ class Workflow:
         self,
         name: str,
         *,
-        until: Callable[[Any], bool] | None = None,
+        until: Condition | None = None,
         limit: int = 10,
         after: After = None,
         when: Condition | None = None,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from holdfast.execution.stopping import Unwinding
 
-class Death(BaseException):
+
+class Death(Unwinding):
     """Ends an attempt as if its worker had died: nothing is recorded of it."""
 
 

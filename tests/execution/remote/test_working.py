@@ -210,3 +210,14 @@ def test_a_journal_that_was_lost_takes_nothing_more(service: CheckpointService) 
 def test_a_result_that_cannot_be_stored_is_a_failure(service: CheckpointService) -> None:
     with pytest.raises(AgentFailedError, match="UnsupportedTypeError"):
         run(one_agent(lambda ctx: threading.Lock(), Elsewhere(), name="odd"), service)
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, GeneratorExit])
+def test_whatever_an_agent_raises_is_its_failure_and_no_end_of_its_worker(
+    service: CheckpointService, tmp_path: Path, kind: type[BaseException]
+) -> None:
+    def agent(ctx: Any) -> None:
+        raise kind
+
+    outcome = run_errand(sent(service, tmp_path, agent))
+    assert (outcome.ending, outcome.reason) == (Ending.FAILED, f"the agent raised {kind.__name__}")

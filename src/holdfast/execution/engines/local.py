@@ -9,7 +9,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from holdfast.execution.engines.failing import as_failure
 from holdfast.execution.engines.threads import Threads
+from holdfast.execution.stopping import Unwinding
 
 _THREADS_MAX = 64
 
@@ -41,32 +43,29 @@ def call_apart(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 async def _awaited(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """Await an agent; one that would end the process fails instead, and its run decides."""
+    """Await an agent; one that would end the process or the run fails instead, and its run decides."""
+    own = asyncio.current_task()
     try:
         return await function(*arguments)
-    except SystemExit as leaving:
-        raise _left(leaving) from leaving
-    except asyncio.CancelledError as cancelled:
+    except (Exception, Unwinding):
+        raise
+    except BaseException as fault:
         task = asyncio.current_task()
-        if task is None or task.cancelling():
+        # Somebody stops the run, closes the coroutine, or has pressed Ctrl-C: that is not the agent's.
+        is_stopped = isinstance(fault, asyncio.CancelledError) and (task is None or task.cancelling())
+        if is_stopped or task is not own or isinstance(fault, KeyboardInterrupt):
             raise
-        # Nobody stops the run: something that the agent waited for was cancelled.
-        raise RuntimeError("the agent was cancelled from within") from cancelled
+        raise as_failure(fault) from fault
 
 
 def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """Call an agent, with the same care."""
+    """Call an agent, with the same care; nobody cancels or interrupts a thread."""
     try:
         return function(*arguments)
-    except SystemExit as leaving:
-        raise _left(leaving) from leaving
     except StopIteration as fault:
         # No future takes it: whoever waits for the agent would wait for ever.
-        raise RuntimeError("the agent raised StopIteration") from fault
-    except asyncio.CancelledError as cancelled:
-        # Nobody cancels a thread.
-        raise RuntimeError("the agent was cancelled from within") from cancelled
-
-
-def _left(leaving: SystemExit) -> RuntimeError:
-    return RuntimeError(f"the agent called sys.exit({leaving.code!r})")
+        raise as_failure(fault) from fault
+    except (Exception, Unwinding):
+        raise
+    except BaseException as fault:
+        raise as_failure(fault) from fault

@@ -22,6 +22,7 @@ from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_FAILED
 from holdfast.execution.approvals import Approval, answer_fact
 from holdfast.execution.context import Context
 from holdfast.execution.driving import Driver
+from holdfast.execution.engines.failing import as_failure
 from holdfast.execution.engines.portable import portable
 from holdfast.execution.frame import Frame, Spawned
 from holdfast.execution.journal import LOST, Fact, Journal, Save
@@ -29,6 +30,7 @@ from holdfast.execution.leases import KEEPER
 from holdfast.execution.outcome import RunStatus
 from holdfast.execution.remote.child import ending, recovered
 from holdfast.execution.remote.errand import Ending, Errand, Outcome
+from holdfast.execution.stopping import Unwinding
 from holdfast.execution.triggers import Trigger
 
 _SERVICES: dict[str, CheckpointService] = {}
@@ -180,9 +182,11 @@ class Work:
         try:
             answer = errand.function(*given)
             return context, asyncio.run(answer) if is_async else answer
-        except SystemExit as leaving:
+        except (Exception, Unwinding):
+            raise
+        except BaseException as fault:
             # It would end the worker, and look as if that had died.
-            raise RuntimeError(f"the agent called sys.exit({leaving.code!r})") from leaving
+            raise as_failure(fault) from fault
 
     def _complete(self, journal: Journal, context: RemoteContext, result: Any, seconds: float) -> None:
         errand = self._errand
