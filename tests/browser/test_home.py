@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
+import subprocess
+import sys
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 
@@ -22,6 +26,12 @@ def change(served, workflow_id, state):
     """Make a checkpoint as another process would: through a service of its own."""
     with holdfast.open(served.desk.kit.store.url, actor="bob", retain=False) as service:
         service.create_checkpoint(workflow_id, state)
+
+
+def planned_by(command):
+    """Answer the plan of a command that recovers, as the command line tells it."""
+    words = [sys.executable, "-m", *shlex.split(command), "--plan", "--json"]
+    return json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
 
 
 def live(visited, state):
@@ -51,6 +61,25 @@ def test_the_primary_action_opens_what_it_says(looking, kind, opens):
         "button", name=opens
     ).click()
     expect(looking.dialog.get_by_role("heading", level=2)).to_have_text(opens)
+
+
+def test_recover_on_home_plans_what_the_command_beside_it_would_do(browser, small):
+    with holdfast.open(small.desk.kit.store.url, actor="bob", retain=False) as service:
+        for number in range(2):
+            service.create_checkpoint("replayed", {"context": {"n": number}})
+        for number in range(3):
+            service.append_event("replayed", "CONTEXT_UPDATED", {"context": {f"after-{number}": True}})
+        service.acquire_lease("replayed", "worker-1", ttl_seconds=0)
+    with visit(browser, small) as visited:
+        row = visited.page.locator("[data-testid=need][data-kind=crashed]", has_text="replayed")
+        command = row.locator(".command code").get_attribute("title")
+        row.get_by_role("button", name="Recover replayed").click()
+        expect(visited.dialog.get_by_label("From")).to_have_value("latest")
+        planned = planned_by(command)
+        assert (planned["checkpoint"], planned["replayed"]) == ("replayed@2", 3)
+        expect(visited.at("plan")).to_contain_text("replayed@2")
+        expect(visited.at("plan")).to_contain_text(f"{planned['replayed']} of {planned['events']}")
+        visited.check()
 
 
 def test_what_is_in_quarantine_leads_to_its_evidence(looking):

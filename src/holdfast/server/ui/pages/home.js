@@ -15,8 +15,7 @@ const STATUSES = ["running", "waiting", "crashed", "failed", "paused", "complete
 
 // What the one primary action of a need is: its words, the scope that it needs, and what it does.
 const ACTIONS = {
-  recover: ["Recover", "recover", (need) =>
-    act("recover", { workflow_id: need.workflow_id, checkpoint: need.checkpoint })],
+  recover: ["Recover", "recover", (need) => act("recover", { workflow_id: need.workflow_id })],
   resume: ["Resume", "recover", (need) => act("resume", { workflow_id: need.workflow_id })],
   approve: ["Answer", "write", (need) => act("approve", { workflow_id: need.workflow_id })],
 };
