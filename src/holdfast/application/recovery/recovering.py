@@ -388,8 +388,10 @@ def _warn(account: _Account, way: Way, replayed: Replayed) -> None:
             f"skipped events: {skipped}. Register a reducer that takes them, and recover again."
         )
     if way.revealed.left:
-        missing = _some(way.revealed.left)
-        account.warnings.append(f"secrets were never stored and are missing at {missing}; give a resolver.")
+        first, *others = way.revealed.left
+        said = f"secrets that were never stored are missing ({len(others) + 1}), the first at {first}"
+        rest = f" The others: {_some(others)}" if others else ""
+        account.warnings.append(f"{said}; give a resolver.{rest}")
 
 
 def _some(names: Iterable[object]) -> str:
