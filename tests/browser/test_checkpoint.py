@@ -152,3 +152,20 @@ def test_secrets_are_masked_in_what_is_shown(browser, small):
         expect(item(tree, "/context/note")).to_contain_text("the key is")
         assert secret not in visited.page.content()
         visited.check()
+
+
+def test_nothing_is_recovered_from_what_is_in_quarantine_and_the_run_is_offered(looking):
+    looking.go(f"/checkpoints/{step('ledger@2')}")
+    here = looking.page.get_by_role("button", name="Recover from here")
+    expect(here).to_be_disabled()
+    expect(looking.page.locator(".refused", has=here).locator(".why")).to_have_text("It is in quarantine.")
+    assert looking.page.locator("main .head .button.primary").all_inner_texts() == ["Recover the run"]
+    looking.page.get_by_role("button", name="Recover the run").click()
+    expect(looking.dialog.get_by_label("From")).to_have_value("latest")
+    expect(looking.at("plan")).to_contain_text("ledger@3")
+
+
+def test_a_sound_checkpoint_can_be_recovered_from(looking):
+    looking.go(f"/checkpoints/{step('ledger@1')}")
+    assert looking.page.locator("main .head .button.primary").all_inner_texts() == ["Recover from here"]
+    expect(looking.page.get_by_role("button", name="Recover from here")).to_be_enabled()

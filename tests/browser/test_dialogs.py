@@ -281,6 +281,39 @@ def test_whoever_may_only_look_sees_what_is_disabled_and_why(browser, served, ro
             expect(refused.locator(".why")).to_contain_text("Your token lacks the scope")
 
 
+def test_what_a_token_lacks_is_said_once_for_a_row_of_buttons(browser, served):
+    token = served.desk.service.tokens.create("vera", ("viewer",))[1]
+    with acting(browser, served, token=token) as visited:
+        visited.go(f"/checkpoints/{step('kelp@6')}")
+        head = visited.page.locator("main .head .buttons > .why")
+        expect(head).to_have_text("Your token lacks the scopes write and recover.")
+        for said in visited.page.locator("main .head .refused .why").all():
+            assert said.bounding_box()["width"] <= 1
+
+
+def test_what_is_to_be_filled_in_is_said_once_somebody_tries_without(browser, served):
+    with acting(browser, served) as visited:
+        visited.go("/storage")
+        visited.page.get_by_role("button", name="Preview a prune", exact=True).click()
+        expect(visited.at("dialog-act")).to_be_disabled()
+        expect(visited.dialog.locator(".stop")).to_have_count(0)
+        visited.dialog.get_by_label("Why").fill(WHY)
+        expect(visited.dialog.locator(".stop")).to_contain_text("Name a run.")
+        expect(visited.at("dialog-act")).to_be_disabled()
+        visited.dialog.get_by_label("Run", exact=True).fill("kelp")
+        expect(visited.dialog.locator(".stop")).not_to_contain_text("Name a run.")
+
+
+def test_many_missing_secrets_are_one_sentence(browser, served):
+    keys = {f"service-{number:02}": {"password": f"Zq7Lw2Xe9Rt4-{number}"} for number in range(31)}
+    served.desk.service.create_checkpoint("vault", keys)
+    with acting(browser, served) as visited:
+        visited.go(f"/checkpoints/{step('vault@1')}")
+        visited.page.get_by_role("button", name="Recover from here").click()
+        expect(visited.at("plan").locator(".sentences")).to_contain_text("31 secrets were never stored")
+        expect(visited.dialog).not_to_contain_text("/context/service-07/password")
+
+
 def test_whoever_may_not_read_the_trail_is_told_so(browser, served):
     token = served.desk.service.tokens.create("vera", ("viewer",))[1]
     with acting(browser, served, token=token) as visited:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from tests.browser.browsing import visit
-from tests.browser.test_timeline import KEY_MS, READY_MS
+from tests.browser.test_timeline import KEY_MS, READY_MS, asked_for
 from tests.browser.told import tell
+
+NODE_ELEMENTS_MAX = 10
 
 
 def drawn(visited, run, name="steps"):
@@ -79,6 +81,7 @@ def test_the_table_behind_it_has_every_step(looking):
 def test_five_hundred_nodes_are_laid_out_and_answer_a_key(browser, large):
     with visit(browser, large) as visited:
         visited.page.goto("about:blank")
+        asked = asked_for(visited, "/v1/runs/wide-graph/graph")
         graph = drawn(visited, "wide-graph")
         expect(graph).to_have_attribute("data-nodes", "500")
         ready_ms = visited.page.evaluate(READY_MS, "graph-ready")
@@ -86,5 +89,8 @@ def test_five_hundred_nodes_are_laid_out_and_answer_a_key(browser, large):
         key_ms = visited.page.evaluate(KEY_MS, "ArrowRight")
         expect(graph.locator("[data-node].selected")).to_have_count(1)
         assert graph.locator(".ghost").count() >= 500
+        # Asked for once, and each node is a handful of elements.
+        assert len(asked) == 1
+        assert graph.locator("[data-node] *").count() < 500 * NODE_ELEMENTS_MAX
         tell("graph", {"nodes": 500, "ready_ms": round(ready_ms), "key_ms": round(key_ms, 1)})
         visited.check()

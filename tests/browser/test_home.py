@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
+import subprocess
+import sys
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 
@@ -15,13 +19,19 @@ from tests.browser.browsing import visit
 from tests.server.served import running
 
 #: What comes first is what cannot wait.
-URGENCY = ["crashed", "failed", "waiting", "quarantined", "unanchored"]
+URGENCY = ["crashed", "failed", "recovered", "waiting", "quarantined", "unanchored"]
 
 
 def change(served, workflow_id, state):
     """Make a checkpoint as another process would: through a service of its own."""
     with holdfast.open(served.desk.kit.store.url, actor="bob", retain=False) as service:
         service.create_checkpoint(workflow_id, state)
+
+
+def planned_by(command):
+    """Answer the plan of a command that recovers, as the command line tells it."""
+    words = [sys.executable, "-m", *shlex.split(command), "--plan", "--json"]
+    return json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
 
 
 def live(visited, state):
@@ -39,6 +49,12 @@ def test_what_is_urgent_comes_first_and_each_has_one_primary_action(looking):
         primary = needs.nth(at).locator(".button.primary")
         assert primary.count() == (0 if kinds[at] == "unanchored" else 1), kinds[at]
         expect(needs.nth(at).locator(".command code")).to_contain_text("holdfast ")
+    for at in [at for at, kind in enumerate(kinds) if kind in ("crashed", "failed", "waiting")]:
+        name = needs.nth(at).locator(".need-name").inner_text()
+        needs.nth(at).locator(".button.primary").click()
+        expect(looking.dialog.get_by_role("heading", level=2)).to_contain_text(name)
+        looking.press("Escape")
+        expect(looking.dialog).to_have_count(0)
 
 
 @pytest.mark.parametrize(
@@ -53,8 +69,66 @@ def test_the_primary_action_opens_what_it_says(looking, kind, opens):
     expect(looking.dialog.get_by_role("heading", level=2)).to_have_text(opens)
 
 
+def test_recover_on_home_plans_what_the_command_beside_it_would_do(browser, small):
+    with holdfast.open(small.desk.kit.store.url, actor="bob", retain=False) as service:
+        for number in range(2):
+            service.create_checkpoint("replayed", {"context": {"n": number}})
+        for number in range(3):
+            service.append_event("replayed", "CONTEXT_UPDATED", {"context": {f"after-{number}": True}})
+        service.acquire_lease("replayed", "worker-1", ttl_seconds=0)
+    with visit(browser, small) as visited:
+        row = visited.page.locator("[data-testid=need][data-kind=crashed]", has_text="replayed")
+        command = row.locator(".command code").get_attribute("title")
+        row.get_by_role("button", name="Recover replayed").click()
+        expect(visited.dialog.get_by_label("From")).to_have_value("latest")
+        planned = planned_by(command)
+        assert (planned["checkpoint"], planned["replayed"]) == ("replayed@2", 3)
+        expect(visited.at("plan")).to_contain_text("replayed@2")
+        expect(visited.at("plan")).to_contain_text(f"{planned['replayed']} of {planned['events']}")
+        visited.check()
+
+
+def test_what_was_recovered_and_not_resumed_stays_until_somebody_goes_on(browser, small):
+    with holdfast.open(small.desk.kit.store.url, actor="bob", retain=False) as service:
+        service.create_checkpoint("halfway", {"n": 1})
+        service.append_event("halfway", "RUN_UPDATED", {"fields": {"status": "in_progress"}}, step_id="run")
+        service.acquire_lease("halfway", "worker-1", ttl_seconds=0)
+    small.desk.service.recover_workflow("halfway")
+    with visit(browser, small) as visited:
+        row = visited.page.locator("[data-testid=need]", has_text="halfway")
+        expect(row).to_have_attribute("data-kind", "recovered")
+        expect(row).to_contain_text("nobody went on with it")
+        row.get_by_role("button", name="Resume halfway").click()
+        expect(visited.dialog.locator(".command code").first).to_contain_text("holdfast resume halfway")
+        visited.press("Escape")
+        visited.go("/runs/halfway")
+        expect(visited.page.get_by_role("button", name="Resume", exact=True)).to_be_enabled()
+        visited.check()
+
+
+def test_the_last_good_checkpoint_is_none_that_lies_in_quarantine(browser, small):
+    with holdfast.open(small.desk.kit.store.url, actor="bob", retain=False) as service:
+        for number in range(2):
+            service.create_checkpoint("shelf", {"n": number})
+        service.quarantine.put("shelf", 2, "the checksum does not fit")
+        lease = service.acquire_lease("shelf", "worker-1", ttl_seconds=3600)
+        with visit(browser, small) as visited:
+            row = visited.page.get_by_role("region", name="Runs at work now").locator("tr", has_text="shelf")
+            expect(row.get_by_role("link", name="@1", exact=True)).to_be_visible()
+            visited.go("/runs/shelf")
+            fact = visited.page.locator("dl.facts > div", has_text="Last good checkpoint")
+            expect(fact.locator("dd")).to_contain_text("@1")
+            service.quarantine.put("shelf", 1, "the checksum does not fit")
+            visited.page.reload()
+            visited.settle()
+            expect(fact.locator("dd")).to_have_text("none")
+            visited.check()
+        service.release_lease(lease)
+
+
 def test_what_is_in_quarantine_leads_to_its_evidence(looking):
-    looking.page.locator("[data-testid=need][data-kind=quarantined] .button.primary").click()
+    ledger = looking.page.locator("[data-testid=need][data-kind=quarantined]", has_text="ledger")
+    ledger.locator(".button.primary").click()
     expect(looking.heading).to_have_text("Quarantine")
     expect(looking.at("quarantined")).to_contain_text("the checksum does not fit")
 

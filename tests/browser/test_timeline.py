@@ -23,6 +23,17 @@ def range_of(timeline):
     return float(timeline.get_attribute("data-from")), float(timeline.get_attribute("data-until"))
 
 
+#: So many elements are enough for a page with a canvas, however much is drawn on it.
+ELEMENTS_MAX = 1_000
+
+
+def asked_for(visited, ending):
+    """Remember from now on which requests have an address with that end."""
+    found = []
+    visited.page.on("request", lambda one: found.append(one.url) if one.url.endswith(ending) else None)
+    return found
+
+
 def drawn(visited, route):
     """Go to a run, and wait until its timeline is drawn."""
     visited.go(route)
@@ -116,6 +127,13 @@ def test_a_dot_says_what_it_is_and_opens_when_clicked(looking):
     expect(looking.heading).to_have_text(f"Checkpoint {number}")
 
 
+def test_the_legend_tells_of_everything_that_is_drawn(looking):
+    drawn(looking, "/runs/orders-17")
+    legend = looking.page.get_by_role("note", name="Legend")
+    for said in ("close together (lines)", "cut off by a kill (bar)", "stopped", "running"):
+        expect(legend).to_contain_text(said)
+
+
 def test_the_tables_behind_it_have_the_same(looking, small):
     drawn(looking, "/runs/orders-17")
     looking.page.get_by_text("Show as tables").click()
@@ -140,6 +158,7 @@ def test_ten_thousand_checkpoints_are_drawn_and_answer_a_key(browser, large):
     with visit(browser, large) as visited:
         page = visited.page
         page.goto("about:blank")
+        asked = asked_for(visited, "/v1/runs/long-run/timeline")
         page.goto(f"{visited.base}/ui/#/runs/long-run")
         timeline = visited.at("timeline")
         expect(timeline).to_have_attribute("data-ready", "true")
@@ -151,6 +170,9 @@ def test_ten_thousand_checkpoints_are_drawn_and_answer_a_key(browser, large):
         expect(timeline).not_to_have_attribute("data-until", str(int(whole[1])))
         seen = range_of(timeline)
         assert seen[1] - seen[0] < whole[1] - whole[0]
+        # Asked for once, drawn on a canvas: moving through it costs the server nothing, and no element.
+        assert len(asked) == 1
+        assert page.locator("*").count() < ELEMENTS_MAX
         figures = {"checkpoints": CHECKPOINTS, "ready_ms": round(ready_ms), "key_ms": round(key_ms, 1)}
         tell("timeline", figures)
         visited.check()

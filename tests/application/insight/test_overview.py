@@ -60,6 +60,28 @@ def test_what_lies_in_quarantine_needs_somebody_until_it_is_released() -> None:
     assert overview(kit, book).needs == []
 
 
+def test_what_was_recovered_and_not_resumed_needs_somebody_still() -> None:
+    kit = make_kit()
+    service, book = CheckpointService(kit), RunBook(kit)
+    for name in ("ours", "plain"):
+        service.create_checkpoint(name, {})
+    service.append_event("ours", "RUN_UPDATED", {"fields": {"status": "in_progress"}}, step_id="run")
+    for name in ("ours", "plain"):
+        CheckpointService(kit).acquire_lease(name, "worker-1", ttl_seconds=0)
+    assert {(need.kind, need.owner) for need in overview(kit, book).needs} == {(NeedKind.CRASHED, "worker-1")}
+    for name in ("ours", "plain"):
+        service.recover_workflow(name)
+    needs = sorted(overview(kit, book).needs, key=lambda need: str(need.workflow_id))
+    assert [(need.kind, need.workflow_id, need.action, need.command) for need in needs] == [
+        (NeedKind.RECOVERED, "ours", NeedAction.RESUME, "holdfast resume --store=memory: ours"),
+        # No plan of ours tells how that one goes on: its own program does.
+        (NeedKind.RECOVERED, "plain", NeedAction.NONE, "holdfast show --store=memory: plain"),
+    ]
+    service.append_event("ours", "RUN_UPDATED", {"fields": {"status": "in_progress"}}, step_id="run")
+    service.create_checkpoint("plain", {"n": 1})
+    assert overview(kit, book).needs == []
+
+
 def test_reports_that_cannot_be_read_are_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     def damaged(store: Any) -> Any:
         raise CheckpointCorruptError("no listing")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hypothesis import given
@@ -12,6 +13,7 @@ from holdfast.application.insight.run_facts import RunFacts, read_facts
 from holdfast.application.kit import Kit
 from holdfast.application.service import CheckpointService
 from holdfast.domain import run_events
+from holdfast.testing import FixedClock
 from tests.application.services import make_kit
 
 
@@ -36,11 +38,28 @@ def deed(service: CheckpointService, what: str) -> None:
         event("W", run_events.AGENT_FAILED, {"error": error, "attempt": 1}, agent_id="a", step_id="a")
     elif what == "end":
         event("W", "WORKFLOW_COMPLETED", {})
+    elif what == "pin":
+        service.pin("W@latest")
+    elif what == "recover":
+        service.recover_workflow("W")
     elif service.list_checkpoints("W", 5):
         service.prune_checkpoints("W", retain_count=2, retain_days=0)
 
 
-DEEDS = ["checkpoint", "running", "paused", "waiting", "failed", "ask", "answer", "fail", "end", "prune"]
+DEEDS = [
+    "checkpoint",
+    "running",
+    "paused",
+    "waiting",
+    "failed",
+    "ask",
+    "answer",
+    "fail",
+    "end",
+    "prune",
+    "pin",
+    "recover",
+]
 
 
 @given(st.lists(st.tuples(st.sampled_from(DEEDS), st.booleans()), max_size=25))
@@ -110,3 +129,29 @@ def test_what_cannot_be_read_is_told_and_read_again() -> None:
     found = read_facts(damaged, "W", kit.store.head("W"))
     assert "is not a timestamp" in found.problem and not found.is_settled
     assert read_facts(kit, "W", kit.store.head("W"), found).problem == ""
+
+
+def test_a_recovery_is_known_with_the_checkpoint_it_makes_and_no_further() -> None:
+    kit = make_kit()
+    service = CheckpointService(kit)
+    for number in range(2):
+        service.create_checkpoint("W", {"n": number})
+    service.quarantine.put("W", 2, "it looks odd")
+    made = service.recover_workflow("W").checkpoint_made
+    assert made is not None and facts(kit).recovery
+    service.append_event("W", "SOMETHING", {})
+    assert not facts(kit).recovery
+
+
+def test_pinning_is_no_activity_of_a_workflow() -> None:
+    clock = FixedClock(datetime(2026, 1, 1, tzinfo=UTC))
+    kit = make_kit(clock=clock)
+    service = CheckpointService(kit)
+    service.mark_completed(service.create_checkpoint("W", {}))
+    before = facts(kit).last_at
+    clock.advance(timedelta(hours=1))
+    service.pin("W@1")
+    service.unpin("W@1")
+    assert facts(kit).last_at == before != ""
+    service.append_event("W", "SOMETHING", {})
+    assert facts(kit).last_at > before

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from holdfast.application.insight import run_report
@@ -9,6 +11,7 @@ from holdfast.application.insight.run_report_values import AgentLine, StageLine
 from holdfast.application.progress_files import ProgressFiles
 from holdfast.application.service import CheckpointService
 from holdfast.domain.errors import CheckpointNotFoundError, ChecksumMismatchError, InvalidIdError
+from holdfast.testing import FixedClock
 from tests.application.insight.runs import HOSTILE, add, hostile_run, whole_run
 from tests.application.services import make_kit
 
@@ -43,6 +46,15 @@ def test_it_ends_where_the_journal_does():
     head = kit.store.head("W")
     assert (found.last_event, found.event_hash) == (head.event_seq, head.event_hash)
     assert found.checkpoints.checksum == head.checksum
+
+
+def test_a_pin_is_not_the_last_that_was_heard_of_a_run():
+    kit = make_kit(clock=FixedClock(datetime(2026, 1, 1, tzinfo=UTC), timedelta(seconds=1)))
+    service = CheckpointService(kit)
+    service.mark_completed(service.create_checkpoint("W", {}))
+    before = report(kit, "W").last_at
+    service.pin("W@1")
+    assert report(kit, "W").last_at == before
 
 
 def test_of_the_same_store_it_says_the_same():

@@ -110,7 +110,9 @@ def test_a_run_whose_process_died_has_crashed() -> None:
     service.create_checkpoint("W", {})
     service.acquire_lease("W", gone.stdout.strip())
     row = book.row("W")
-    assert row is not None and row.status is RunState.CRASHED and "had it and is gone" in row.reason
+    pid, host = gone.stdout.strip().split(":")[4], gone.stdout.strip().split(":")[1]
+    assert row is not None and row.status is RunState.CRASHED
+    assert row.reason == f"its process (pid {pid} on {host}) is gone"
 
 
 def test_a_workflow_that_nobody_ever_had_and_that_was_quiet_for_long_is_idle_and_says_so() -> None:
@@ -156,6 +158,46 @@ def test_checkpoints_and_events_of_others_say_that_a_workflow_ended() -> None:
         "step": ("idle", "its last work is done"),
         "told": ("failed", "no wind"),
     }
+
+
+def good_of(book: RunBook, workflow_id: str) -> tuple[str | None, str | None]:
+    """Answer the last good checkpoint, by its row and by the listing of all."""
+    row = book.row(workflow_id)
+    [listed] = [one for one, _ in book.all() if one.workflow_id == workflow_id]
+    assert row is not None
+    return tuple(one.last_good.id if one.last_good else None for one in (row, listed))  # type: ignore[return-value]
+
+
+def test_the_last_good_checkpoint_is_the_newest_that_is_not_in_quarantine() -> None:
+    service, _, book = opened()
+    for number in range(3):
+        service.create_checkpoint("W", {"n": number})
+        service.create_checkpoint("X", {"n": number})
+    assert good_of(book, "W") == ("W@3", "W@3")
+    service.quarantine.put("W", 2, "it looks odd")
+    assert good_of(book, "W") == ("W@3", "W@3")
+    kept = service.quarantine.put("W", 3, "it looks odd")
+    assert good_of(book, "W") == ("W@1", "W@1") and good_of(book, "X") == ("X@3", "X@3")
+    service.quarantine.put("W", 1, "it looks odd")
+    assert good_of(book, "W") == (None, None)
+    service.quarantine.release(kept.name, "it was fine")
+    assert good_of(book, "W") == ("W@3", "W@3")
+
+
+def test_a_run_that_was_recovered_says_so_until_somebody_goes_on_with_it() -> None:
+    service, kit, book = opened()
+    service.create_checkpoint("W", {})
+    CheckpointService(kit).acquire_lease("W", "worker-1", ttl_seconds=0)
+    row = book.row("W")
+    assert row is not None and (row.status, row.is_recovered) == (RunState.CRASHED, False)
+    service.recover_workflow("W")
+    service.pin("W@1")
+    row = book.row("W")
+    assert row is not None and (row.status, row.is_recovered) == (RunState.IDLE, True)
+    assert row.reason == runs.RECOVERED
+    service.create_checkpoint("W", {"n": 1})
+    row = book.row("W")
+    assert row is not None and (row.reason, row.is_recovered) == ("nobody has it", False)
 
 
 def test_a_workflow_that_is_not_there_has_no_row() -> None:

@@ -107,6 +107,16 @@ def test_what_is_in_quarantine_is_counted(tmp_path: Path) -> None:
     assert found.quarantined >= 1 and found.quarantine_bytes > 0
 
 
+def test_what_was_released_is_no_longer_barred() -> None:
+    service = make_service()
+    service.create_checkpoint("A", {"n": 1})
+    kept = service.quarantine.put("A", 1, "it looks odd")
+    assert storage(kit_of(service)).barred == 1
+    service.quarantine.release(kept.name, "it was fine")
+    found = storage(kit_of(service))
+    assert (found.quarantined, found.barred) == (1, 0) and found.quarantine_bytes > 0
+
+
 def test_only_so_many_are_looked_at_and_it_is_told() -> None:
     service = make_service()
     for number in range(5):

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from holdfast.application.recovery import owners
-from holdfast.application.recovery.owners import is_dead, own_name
+from holdfast.application.recovery.owners import is_dead, own_name, process_text
 from holdfast.domain.ids import check_id
 
 CHILD = "from holdfast.application.recovery.owners import own_name; print(own_name('recovery'))"
@@ -17,6 +17,11 @@ CHILD = "from holdfast.application.recovery.owners import own_name; print(own_na
 
 def test_this_process_is_alive() -> None:
     assert not is_dead(own_name("recovery-1a2b"))
+
+
+def test_a_process_is_told_by_what_people_look_for() -> None:
+    assert process_text("run-8873b915:vm:d66c7206:4026531836:12291:154576") == "pid 12291 on vm"
+    assert process_text("worker-1") == process_text("a:b:c") == ""
 
 
 def test_a_name_may_be_the_owner_of_a_lease() -> None:

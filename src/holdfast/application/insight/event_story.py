@@ -109,6 +109,14 @@ def _created(event: Event) -> Story:
     )
 
 
+def is_pin(event: Event) -> bool:
+    """Tell whether somebody pinned a checkpoint, or unpinned it: that is care for it, and no work of its run.
+
+    A change of status of one that is pinned looks the same, and is taken for that too.
+    """
+    return event.type == STATUS_EVENT and not event.erased and "pinned" in event.data
+
+
 def _status(event: Event) -> Story:
     data = event.data
     status = words(data.get("status"))

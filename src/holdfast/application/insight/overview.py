@@ -26,6 +26,8 @@ class NeedKind(StrEnum):
 
     CRASHED = "crashed"
     FAILED = "failed"
+    #: Recovered, and not resumed.
+    RECOVERED = "recovered"
     WAITING = "waiting"
     QUARANTINED = "quarantined"
     UNANCHORED = "unanchored"
@@ -49,6 +51,7 @@ class Need:
         checkpoint: which one it is about, if any.
         since: from when on.
         command: what does the same in a shell.
+        owner: who has the workflow, or had it when it crashed.
     """
 
     kind: NeedKind
@@ -58,6 +61,7 @@ class Need:
     reason: str
     action: NeedAction
     command: str
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +111,19 @@ def overview(kit: Kit, book: RunBook) -> Overview:
 
 def _need(store: str, row: RunRow, facts: RunFacts) -> Need | None:
     """Answer what a workflow needs; one that was cancelled needs nothing."""
-    if row.status not in _OF_STATE or row.reason == CANCELLED:
+    if row.is_recovered:
+        kind, action, verb = NeedKind.RECOVERED, NeedAction.RESUME, "resume"
+    elif row.status not in _OF_STATE or row.reason == CANCELLED:
         return None
-    kind, action, verb = _OF_STATE[row.status]
+    else:
+        kind, action, verb = _OF_STATE[row.status]
     if action is NeedAction.RESUME and not facts.told:
         # No run of ours says how it stands: there is no plan to go on with.
-        action, verb = NeedAction.RECOVER, "recover"
+        is_recovered = kind is NeedKind.RECOVERED
+        action, verb = (NeedAction.NONE, "show") if is_recovered else (NeedAction.RECOVER, "recover")
     checkpoint = row.newest.id if row.newest else None
     command = _command(store, verb, row.workflow_id)
-    return Need(kind, row.workflow_id, checkpoint, row.last_activity, row.reason, action, command)
+    return Need(kind, row.workflow_id, checkpoint, row.last_activity, row.reason, action, command, row.owner)
 
 
 def _set_aside(kit: Kit) -> Iterator[Need]:

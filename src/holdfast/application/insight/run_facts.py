@@ -11,10 +11,11 @@ from typing import Any
 
 from holdfast.application.draft import CREATED_EVENT
 from holdfast.application.insight.event_lines import EventLine, event_lines
-from holdfast.application.insight.event_story import error_words, words
+from holdfast.application.insight.event_story import error_words, is_pin, words
 from holdfast.application.insight.following import EVENTS_BACK, run_status
 from holdfast.application.kit import Kit
 from holdfast.application.recovery.incomplete import ENDS
+from holdfast.application.recovery.recovering import RECOVERED_EVENT
 from holdfast.application.writer import PRUNED_EVENT
 from holdfast.domain import run_events
 from holdfast.domain.checkpoint import STATUS_EVENT
@@ -26,6 +27,8 @@ from holdfast.domain.time import parse_timestamp
 #: So many names are remembered for filters.
 NAMES_MAX = 200
 
+#: Whether a recovery passed over checkpoints that are no use: then it makes one of its own right away.
+_DONE, _SAVING = "done", "saving"
 _ANSWERS = frozenset({run_events.APPROVAL_GRANTED, run_events.APPROVAL_DENIED})
 _TELLING = frozenset(
     {
@@ -33,6 +36,7 @@ _TELLING = frozenset(
         run_events.APPROVAL_REQUESTED,
         run_events.AGENT_FAILED,
         STATUS_EVENT,
+        RECOVERED_EVENT,
         *_ANSWERS,
         *ENDS,
     }
@@ -47,12 +51,13 @@ class RunFacts:
         newest: its newest checkpoint that is kept.
         checkpoints: how many are kept.
         agents, labels: names that its checkpoints and last events carry, for filters.
-        last_at: when it was last written.
+        last_at: when it was last written; that somebody pinned a checkpoint is no work of it.
         told: how its run stands by its own words; empty where it has none.
         error: what went wrong last, in words.
         open: step and name of each question that is not answered.
         ended: how an event after the newest checkpoint says that it ended; empty where none does.
         last_type: type of its last event.
+        recovery: empty unless it was brought back, and nothing was written since that goes on with it.
         problem: why it cannot be read; empty where it can.
     """
 
@@ -68,6 +73,7 @@ class RunFacts:
     open: frozenset[tuple[str, str]] = frozenset()
     ended: str = ""
     last_type: str = ""
+    recovery: str = ""
     problem: str = ""
 
     @property
@@ -131,12 +137,29 @@ def _remember(names: set[str], name: str | None) -> None:
 def _with_event(facts: RunFacts, line: EventLine) -> RunFacts:
     agents = set(facts.agents)
     _remember(agents, line.agent)
-    facts = replace(facts, last_at=max(facts.last_at, line.at), last_type=line.type, agents=frozenset(agents))
+    is_pinned = line.event is not None and is_pin(line.event)
+    facts = replace(
+        facts,
+        last_at=facts.last_at if is_pinned else max(facts.last_at, line.at),
+        last_type=line.type,
+        agents=frozenset(agents),
+        recovery=facts.recovery if is_pinned else _recovery(facts, line),
+    )
     if line.type == CREATED_EVENT:
         return replace(facts, ended="")
-    if line.event is None or line.event.erased:
+    if line.event is None or line.event.erased or line.type == RECOVERED_EVENT:
         return facts
     return _with_told(facts, line.event)
+
+
+def _recovery(facts: RunFacts, line: EventLine) -> str:
+    """Tell whether a workflow is recovered and no more than that, after an event."""
+    if line.type == RECOVERED_EVENT:
+        passed_over = line.event.data.get("passed_over") if line.event and not line.event.erased else None
+        return _SAVING if passed_over else _DONE
+    if line.type == CREATED_EVENT and facts.last_type == RECOVERED_EVENT and facts.recovery == _SAVING:
+        return _DONE
+    return facts.recovery if line.type == PRUNED_EVENT else ""
 
 
 def _with_told(facts: RunFacts, event: Event) -> RunFacts:

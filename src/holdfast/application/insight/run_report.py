@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from holdfast.application.insight.event_story import Kind, Story, is_number, story_of, words
+from holdfast.application.insight.event_story import Kind, Story, is_number, is_pin, story_of, words
 from holdfast.application.insight.following import AT_WORK, by_checkpoint, run_status
 from holdfast.application.insight.run_report_html import as_html
 from holdfast.application.insight.run_report_markdown import as_markdown
@@ -123,7 +123,7 @@ class _Tally:
     def take(self, reader: Reader, event: Event) -> None:
         """Count one event."""
         self.began_at = self.began_at or event.timestamp
-        self.last_at = event.timestamp
+        self.last_at = self.last_at if is_pin(event) else event.timestamp
         self.status = run_status(event) or self.status
         _add(self.costs, event.cost or {})
         self._count_agent(event)

@@ -15,6 +15,7 @@ from operator import itemgetter
 from holdfast.application.insight.checkpoint_rows import CheckpointRow, checkpoint_row
 from holdfast.application.insight.cursors import read_cursor, write_cursor
 from holdfast.application.insight.event_story import words
+from holdfast.application.insight.last_good import Marks, last_good, marks_of
 from holdfast.application.insight.recent_checkpoints import RecentCheckpoints, moment_of
 from holdfast.application.insight.run_facts import RunFacts, read_facts
 from holdfast.application.insight.run_news import RunNews
@@ -62,6 +63,7 @@ _TOLD: Mapping[str, tuple[RunState, str]] = {
     "cancelled": (RunState.FAILED, "it was cancelled"),
 }
 CANCELLED = _TOLD["cancelled"][1]
+RECOVERED = "it was recovered, and nobody went on with it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +74,13 @@ class RunRow:
         status: how it stands; `reason` says why in words.
         checkpoints: how many are kept.
         newest: the newest of them.
+        last_good: the newest of them that is neither in quarantine nor known to be damaged.
         last_activity: when it was last written; empty where nothing can be read.
         owner: who has it, or had it when it crashed.
         state_bytes: how large its newest state is.
         is_live: whether somebody has it now.
         questions: how many questions of it seem to be open.
+        is_recovered: its state was brought back, and nobody went on with it since.
     """
 
     workflow_id: str
@@ -89,6 +93,8 @@ class RunRow:
     state_bytes: int
     is_live: bool
     questions: int = 0
+    last_good: CheckpointRow | None = None
+    is_recovered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +175,7 @@ class RunBook:
         #: Goes on where the last sweep had to end; None between two rounds.
         self._round: Iterator[str] | None = None
         self._seen: set[str] = set()
+        self._marks: Marks = None
         self._swept = Swept([], is_complete=False)
         self._is_changed = False
         self._began = self._swept_until = -math.inf
@@ -176,7 +183,9 @@ class RunBook:
     def row(self, workflow_id: str) -> RunRow | None:
         """Answer one row; None if there is no such workflow."""
         facts = self.facts(workflow_id)
-        return None if facts is None else self._judged(facts, self._kit.clock.now())
+        if facts is None:
+            return None
+        return self._judged(facts, self._kit.clock.now(), marks_of(self._kit.store, workflow_id))
 
     def facts(self, workflow_id: str) -> RunFacts | None:
         """Answer what is known of one workflow; None if there is none."""
@@ -236,6 +245,7 @@ class RunBook:
     def _sweep(self) -> None:
         now, is_complete = self._kit.clock.now(), self._swept.is_complete
         seconds = self._sweep_seconds if is_complete else self._first_seconds
+        self._marks = marks_of(self._kit.store)
         if self._round is None:
             self._round, self._seen = iter(self._kit.store.workflows()), set()
         # However many leases there are to look at, the others have their turn.
@@ -284,7 +294,7 @@ class RunBook:
         if facts is None:
             self._forget(workflow_id)
             return
-        new = self._judged(facts, now), facts
+        new = self._judged(facts, now, self._marks), facts
         if self._rows.get(workflow_id) != new:
             self._rows[workflow_id], self._is_changed = new, True
 
@@ -298,11 +308,13 @@ class RunBook:
         moment = timestamp_text(self._kit.clock.now() - timedelta(seconds=_PRUNE_SECONDS))
         return not facts.problem and facts.last_at < moment
 
-    def _judged(self, facts: RunFacts, now: datetime) -> RunRow:
+    def _judged(self, facts: RunFacts, now: datetime, marks: Marks) -> RunRow:
+        lease, good = None, None
         try:
             lease = self._kit.store.lease(facts.workflow_id)
+            good = last_good(self.recent, facts, marks)
         except CheckpointError as damage:
-            lease, facts = None, replace(facts, problem=words(damage.message))
+            facts = replace(facts, problem=words(damage.message))
         is_live = is_held(lease)
         status, reason = judge(facts, lease, now, self._kit.recovery.stale_seconds, is_live=is_live)
         newest = facts.newest
@@ -317,6 +329,8 @@ class RunBook:
             newest.state_bytes if newest else 0,
             is_live,
             len(facts.open),
+            checkpoint_row(facts.workflow_id, good) if good else None,
+            status is RunState.IDLE and reason == RECOVERED,
         )
 
 
@@ -351,6 +365,8 @@ def _left(
         return RunState.IDLE, "its last work is done"
     if lease is not None:
         return RunState.CRASHED, gone_text(lease.owner)
+    if facts.recovery:
+        return RunState.IDLE, RECOVERED
     quiet_seconds = (now - parse_timestamp(facts.last_at)).total_seconds()
     if quiet_seconds >= patience_seconds:
         # Nobody ever had it for itself: it may have crashed, or be done without having said so.

@@ -68,7 +68,8 @@ class StorageUse:
         blob_references: how often records and keyframes refer to a blob; `blobs` are the different ones.
         retain_count, retain_days, max_per_phase: by what could go is judged.
         is_automatic: that is removed by itself; else these are what `prune` would go by.
-        quarantine_bytes: copies of what was found damaged; `quarantined` is how many.
+        quarantine_bytes: copies of what was found damaged; `quarantined` is how many, `barred` how many of
+            them were not released.
         left_off: workflows that were looked at and are not told, being smaller.
     """
 
@@ -90,6 +91,7 @@ class StorageUse:
     max_per_phase: int | None
     is_automatic: bool
     quarantined: int
+    barred: int
     quarantine_bytes: int
     disk_bytes: int | None
     free_bytes: int | None
@@ -162,6 +164,7 @@ def _whole(
         policy.max_per_phase,
         kit.retention is not None,
         len(set_aside),
+        sum(one.released is None for one in set_aside),
         sum(one.size_bytes for one in set_aside),
         space[0] if space else None,
         space[1] if space else None,

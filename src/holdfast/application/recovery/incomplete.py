@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from holdfast.application.kit import Kit
-from holdfast.application.recovery.owners import is_held
+from holdfast.application.recovery.owners import is_held, process_text
 from holdfast.application.resolve import living
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.checkpoint import CheckpointMeta, CheckpointStatus, has_ended
@@ -49,7 +49,8 @@ class Cause(StrEnum):
 
 def gone_text(owner: str) -> str:
     """Say that whoever had a workflow is gone."""
-    return f"{owner!r} had it and is gone"
+    process = process_text(owner)
+    return f"its process ({process}) is gone" if process else f"{owner!r} had it and is gone"
 
 
 def quiet_text(status: str, quiet_seconds: float) -> str:

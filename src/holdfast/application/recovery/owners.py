@@ -22,6 +22,12 @@ def own_name(task: str) -> str:
     return ":".join((task, _host(), _boot(), _room(), str(os.getpid()), str(_start(os.getpid()) or 0)))
 
 
+def process_text(owner: str) -> str:
+    """Say which process an owner is; empty where its name does not tell."""
+    named = _NAME.fullmatch(owner)
+    return f"pid {named['pid']} on {named['host'] or 'an unnamed machine'}" if named else ""
+
+
 def is_dead(owner: str) -> bool:
     """Tell whether an owner is certainly gone: a process of this machine that ended.
 

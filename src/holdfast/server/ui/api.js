@@ -12,7 +12,7 @@
 //   usePages(path, {query, limit, live}) hook for listings: {items, problem, isLoading, hasMore, more,
 //                                    reload}
 //   session                          signal: {name, scopes, csrf, store, is_read_only, version} or null
-//   may(scope), whyNot(scope)        whether whoever is signed in may do something, and if not, why
+//   may(scope), whyNot(...scopes)    whether whoever is signed in may do something, and if not, why
 //
 // What goes wrong is an ApiError with the words of the server: message, hint, code, status, place,
 // request_id, errors, candidates.
@@ -162,10 +162,15 @@ export function may(scope) {
 const READING = new Set([undefined, "", "read", "state:read", "audit:read", "audit:export", "metrics"]);
 
 /** Say why something is not allowed; empty if it is. */
-export function whyNot(scope) {
-  if (may(scope)) return "";
-  if (session.value?.is_read_only && !READING.has(scope)) return "This server only reads.";
-  return `Your token lacks the scope ${scope}.`;
+export function whyNot(...scopes) {
+  const missing = [...new Set(scopes)].filter((scope) => !may(scope));
+  if (!missing.length) return "";
+  if (session.value?.is_read_only && !missing.some((scope) => READING.has(scope))) {
+    return "This server only reads.";
+  }
+  const last = missing.pop();
+  return missing.length ? `Your token lacks the scopes ${missing.join(", ")} and ${last}.`
+    : `Your token lacks the scope ${last}.`;
 }
 
 const REST_MS_MIN = 1000;

@@ -35,7 +35,7 @@ function Answer({ run, questions, onClose }) {
     ? " --deny" : ""}${value === undefined ? "" : ` --value ${quoted(JSON.stringify(value))}`}`;
   return html`<${Acting} title=${`Answer ${short(run, 40)}`} onClose=${onClose} scope="write"
     verb=${said === "no" ? "Say no" : "Answer"} kind=${said === "no" ? "danger" : "primary"}
-    stop=${said ? "" : "Say yes or no."} command=${command} Result=${Answered}
+    lacks=${said ? "" : "Say yes or no."} command=${command} Result=${Answered}
     run=${({ reason, key }) => send("POST", path`/runs/${run}/approvals`, { step: asked.step_id,
       name: asked.name, granted: said === "yes", ...(value === undefined ? {} : { value }), reason }, { key })}>
     ${questions.length > 1 ? html`<${Choice} label="Question" value=${at} options=${questions.map((one,

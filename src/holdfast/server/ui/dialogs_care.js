@@ -32,7 +32,7 @@ export function Prune({ workflow_id: given = "", onClose }) {
     keep_tagged: policy.keep_tagged } };
   const plan = usePlan("/prune/plan", body, isWhole);
   const found = isWhole ? plan.data : undefined;
-  const stop = !run.trim() ? "Name a run." : !isWhole ? "Every number is 0 or more." : plan.problem
+  const stop = !isWhole ? "Every number is 0 or more." : plan.problem
     ? "There is no plan." : !found || plan.isLoading ? "The plan is on its way."
     : found.holds.length ? "A legal hold keeps everything." : found.sequences.length ? "" : "Nothing would go.";
   const input = (name, label) => html`<label class="choice"><span>${label}</span><input type="number" min="0"
@@ -41,7 +41,7 @@ export function Prune({ workflow_id: given = "", onClose }) {
   return html`<${Acting} title=${given ? `Prune ${short(given, 40)}` : "Prune a run"} onClose=${onClose}
     scope="prune" verb=${found?.sequences.length ? `Remove ${countText(found.sequences.length)} checkpoints`
     : "Remove"} kind="danger" isWide
-    stop=${stop} command=${found?.command} Result=${Pruned} run=${({ reason, key }) => send("POST", "/prune", {
+    stop=${stop} lacks=${run.trim() ? "" : "Name a run."} command=${found?.command} Result=${Pruned} run=${({ reason, key }) => send("POST", "/prune", {
       plan_id: found.id, reason }, { key })}>
     ${given ? null : html`<${Field} label="Run"><input name="workflow_id" list="prune-runs" value=${run}
       spellcheck=${false} onInput=${(event) => setRun(event.currentTarget.value)} /></${Field}
@@ -167,7 +167,7 @@ export function Export({ session: given = "", onClose }) {
   const command = `holdfast audit export holdfast-audit${body.session ? ` --session ${quoted(body.session)}`
     : ""}${payloads ? "" : " --no-payloads"}`;
   return html`<${Acting} title="Export the trail" onClose=${onClose} scope="audit:export" verb="Export"
-    command=${command} Result=${Exported} stop=${isUnderstood ? ""
+    command=${command} Result=${Exported} lacks=${isUnderstood ? ""
     : "Say first that you know whom this may be about."}
     run=${({ reason, key }) => send("POST", "/audit/export", { ...body, reason }, { key })}>
     <section class="plan" aria-label="Plan" data-testid="plan">

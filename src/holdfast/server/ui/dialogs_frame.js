@@ -6,6 +6,7 @@ import { Button, Command, Dialog, Field, Icon, Problem, Progress, Status, quoted
 
 const REASON_CHARS = 500;
 const PLAN_WAIT_MS = 200;
+const TOLD_CHARS = 240;
 
 /** Ask for a plan, and anew when what is asked changes; the shape is that of useGet. */
 export function usePlan(where, body, when = true) {
@@ -58,17 +59,22 @@ function useWork(run) {
 
 /**
  * An acting dialog. `run({reason, key})` does it, and answers an operation or a result; `Result` shows that.
- * `stop` says why it cannot be done now; `command` is the equal one.
+ * `stop` says why it cannot be done now, `lacks` what is still to be filled in: that is said to whoever
+ * tries without it. `command` is the equal one.
  */
-export function Acting({ title, onClose, onDone, scope, verb, kind = "primary", isWide, stop = "", command,
-  run, Result, needsReason = true, children }) {
+export function Acting({ title, onClose, onDone, scope, verb, kind = "primary", isWide, stop = "", lacks = "",
+  command, run, Result, needsReason = true, children }) {
   const [reason, setReason] = useState("");
+  const [isTried, setTried] = useState(false);
   const work = useWork(run);
   const isAsking = work.phase === "asking";
-  const why = whyNot(scope) || stop;
+  const why = whyNot(scope) || lacks || stop;
+  // Whoever gave the reason is at the end of the form.
+  const said = lacks ? (isTried || reason.trim()) && lacks : stop;
   const isReady = !why && (!needsReason || reason.trim());
   const submit = (event) => {
     event.preventDefault();
+    setTried(true);
     if (isReady && isAsking) work.begin(reason.trim());
   };
   const close = () => {
@@ -91,7 +97,7 @@ export function Acting({ title, onClose, onDone, scope, verb, kind = "primary", 
           onKeyDown=${(event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && submit(event)}>
             </textarea></${Field}>` : null}
       <${Problem} problem=${work.problem} />
-      ${stop && !work.problem ? html`<p class="stop"><${Icon} name="warn" /> ${stop}</p>` : null}
+      ${said && !work.problem ? html`<p class="stop" role="status"><${Icon} name="warn" /> ${said}</p>` : null}
       ${isAsking ? null : html`<${Progress} done=${work.progress?.done ?? 0} total=${work.progress?.total}
         unit=${work.progress?.unit || "steps"} />`}
       <${Command} text=${command} />
@@ -104,6 +110,18 @@ export function Listed({ title, items, tone = "", max = 20 }) {
   return html`<div class="listed ${tone}"><h3>${title}</h3><ul>${items.slice(0, max).map((item) => html`<li>
     ${item}</li>`)}</ul>
     ${items.length > max ? html`<p class="muted">and ${items.length - max} more</p>` : null}</div>`;
+}
+
+/** Sentences that are to be known; of one that goes on for long its beginning, the rest is unfolded. */
+export function Warnings({ items, title = "To be known" }) {
+  return html`<${Listed} title=${title} items=${items.map((text) => html`<${Told} text=${text} />`)}
+    tone="warn sentences" />`;
+}
+
+function Told({ text }) {
+  const end = text.indexOf(". ");
+  if (text.length <= TOLD_CHARS || end < 0) return text;
+  return html`<details><summary>${text.slice(0, end + 1)}</summary><p>${text.slice(end + 2)}</p></details>`;
 }
 
 /** A tick that has to be set. */

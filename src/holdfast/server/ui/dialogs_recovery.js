@@ -5,7 +5,7 @@ import { path, send } from "./api.js";
 import { Badge, Button, Choice, Command, Dialog, Facts, Field, Loaded, Term, Time, act, countText,
   short } from "./parts.js";
 import { to } from "./router.js";
-import { Acting, Allow, Listed, quoted, usePlan } from "./dialogs_frame.js";
+import { Acting, Allow, Listed, Warnings, quoted, usePlan } from "./dialogs_frame.js";
 
 const MODES = [["latest", "the newest sound checkpoint"], ["full", "the first checkpoint, and all events"],
   ["point_in_time", "a certain checkpoint"]];
@@ -21,13 +21,13 @@ export function Recover({ workflow_id: run, checkpoint, onClose }) {
   const isWhole = !needsTarget || Number(target) >= 1;
   const plan = usePlan("/recover/plan", body, isWhole);
   const found = plan.data;
-  const stop = !isWhole ? "Name the checkpoint." : plan.problem ? "There is no plan." : !found ||
+  const stop = plan.problem ? "There is no plan." : !found ||
     plan.isLoading ? "The plan is on its way."
     : found.refusals.length ? "It would be refused, see the plan." : found.needs.some((need) => !allowed[need])
       ? "Allow first what the plan asks for." : "";
   const command = found?.command.replace(" --take-over", allowed.take_over ? " --take-over" : "");
   return html`<${Acting} title=${`Recover ${short(run, 40)}`} onClose=${onClose} scope="recover" verb="Recover"
-    isWide command=${command} stop=${stop} Result=${Recovered}
+    isWide command=${command} stop=${stop} lacks=${isWhole ? "" : "Name the checkpoint."} Result=${Recovered}
     run=${({ reason, key }) => send("POST", "/recover", { ...body, reason,
       take_over: Boolean(allowed.take_over), allow_repeat_effects: Boolean(allowed.allow_repeat_effects) }, {
       key })}>
@@ -68,7 +68,7 @@ function RecoveryPlan({ plan, allowed, allow }) {
       `the ${one.piece} of checkpoint ${one.sequence}: ${one.problem}`)} tone="bad" />
     <${Listed} title="Events that do not fit" items=${plan.skipped.map((one) =>
       `event ${one.seq} (${one.type}): ${one.reason}`)} tone="warn" />
-    <${Listed} title="To be known" items=${plan.warnings} tone="warn" />
+    <${Warnings} items=${plan.warnings} />
     ${plan.needs.includes("take_over") ? html`<${Allow} checked=${allowed.take_over} onChange=${(isOn) =>
       allow("take_over", isOn)}>
       Take it from <strong>${plan.lease?.owner}</strong>: whoever has it cannot write any more.</${Allow}>`
@@ -95,7 +95,7 @@ function Recovered({ answer }) {
       ${answer.checkpoint_made}</a>`],
     ["Events replayed", countText(answer.events_replayed)], ["Events lost", countText(answer.events_lost)],
     ["Set aside", countText(answer.quarantined.length)], ["Took", `${Math.round(answer.recovery_time_ms)} ms`],
-  ]} /><${Listed} title="To be known" items=${answer.warnings} tone="warn" />
+  ]} /><${Warnings} items=${answer.warnings} />
   <p>The state is back. The work goes on where its program runs:</p><${Command}
     text=${`holdfast resume ${quoted(answer.workflow_id)}`} />`;
 }
@@ -128,11 +128,11 @@ export function Fork({ checkpoint, onClose }) {
   const body = { new_workflow_id: name.trim(), edits: edits ?? [] };
   const isWhole = Boolean(name.trim() && !error);
   const plan = usePlan(path`/checkpoints/${checkpoint}/fork/plan`, body, isWhole);
-  const stop = !name.trim() ? "Name the new run." : error ? "The edits cannot be read." : plan.problem
+  const stop = error ? "The edits cannot be read." : plan.problem
     ? "There is no plan." : !plan.data || plan.isLoading ? "The plan is on its way."
     : plan.data.refusals.length ? "It would be refused, see the plan." : "";
   return html`<${Acting} title=${`Fork ${short(checkpoint, 40)}`} onClose=${onClose} scope="recover"
-    verb="Fork" stop=${stop} command=${plan.data?.command} Result=${Forked}
+    verb="Fork" stop=${stop} lacks=${name.trim() ? "" : "Name the new run."} command=${plan.data?.command} Result=${Forked}
     run=${({ reason, key }) => send("POST", path`/checkpoints/${checkpoint}/fork`, { ...body, reason }, {
       key })}>
     <${Field} label="Name of the new run"><input name="new_workflow_id" required value=${name}
@@ -147,8 +147,8 @@ export function Fork({ checkpoint, onClose }) {
       <${Facts} items=${[["Begins with", html`<a href=${to.checkpoint(data.forked_from)}>${data.forked_from}
         </a>`], ["New run", data.new_workflow_id], ["Checkpoints it begins with", data.checkpoints], ["Edits",
         data.edits]]} />
-      <${Listed} title="Why it would be refused" items=${data.refusals} tone="bad" /><${Listed}
-        title="To be known" items=${data.warnings} tone="warn" />
+      <${Listed} title="Why it would be refused" items=${data.refusals} tone="bad" />
+      <${Warnings} items=${data.warnings} />
       <p class="muted">The other run stays as it is. No lease is needed, and nothing outside happens before somebody runs the fork: then its steps have their side effects again.</p>
         </section>`}</${Loaded}>` : null}
   </${Acting}>`;

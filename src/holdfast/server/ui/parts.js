@@ -1,7 +1,7 @@
 // The pieces that all pages are made of. With their props (a ? marks what may be left out):
 //
-//   Page      title, copy? (text), crumbs? [[text, href]], actions?, note?, children
-//   Card      title?, actions?, isFlush?, label?, children               a framed part
+//   Page      title, copy? (text), crumbs? [[text, href]], actions?, scopes?, note?, children
+//   Card      title?, actions?, scopes?, isFlush?, label?, children               a framed part
 //   Facts     items [[name, value, term?]]                               names and values
 //   Grid      children, min? (px)                                        cards side by side
 //   Figure    label, value, note?, href?, tone?                          one large number
@@ -25,9 +25,10 @@
 //   Choice    label, value, options [[value, label]], onChange           a select with its label
 //   Button    kind? (primary danger quiet onward), scope?, icon?, isBusy?, disabled?, why?, onClick, href?, children
 //             with scope: disabled, with the reason in words, where the token lacks it
+//   Buttons   scopes? (that they need), class?, children                 side by side; what is lacking said once
 //   Dialog    title, onClose, actions?, isWide?, children                focus stays inside; Esc closes
 //   Empty     title, text?, command?, children?                          nothing there, and what to do
-//   Problem   problem (ApiError), retry?                                 what went wrong, in words
+//   Problem   problem (ApiError), retry?, children?                      what went wrong, in words
 //   Skeleton  lines?                                                     something is on its way
 //   Loaded    of (what useGet gives), lines?, children(data)             skeleton, problem or children
 //   Progress  done, total?, unit?                                        how far long work is

@@ -59,7 +59,7 @@ export function Id({ value, href, isShort }) {
     <${Copy} text=${value} label=${`Copy ${short(value)}`} /></span>`;
 }
 
-export function Page({ title, copy: text, crumbs = [], actions, note, children }) {
+export function Page({ title, copy: text, crumbs = [], actions, scopes, note, children }) {
   useEffect(() => { document.title = `${title} · Holdfast`; }, [title]);
   return html`<div class="page">
     <header class="head">
@@ -71,19 +71,19 @@ export function Page({ title, copy: text, crumbs = [], actions, note, children }
           html`<${Copy} text=${text} label=${`Copy ${short(text)}`} />` : null}</div>
         ${note ? html`<p class="note">${note}</p>` : null}
       </div>
-      ${actions ? html`<div class="actions">${actions}</div>` : null}
+      ${actions ? html`<${Buttons} scopes=${scopes}>${actions}</${Buttons}>` : null}
     </header>
     ${children}
   </div>`;
 }
 
-export function Card({ title, actions, isFlush, label, children }) {
+export function Card({ title, actions, scopes, isFlush, label, children }) {
   const id = useId();
   const Tag = title || label ? "section" : "div";
   return html`<${Tag} class="card ${isFlush ? "flush" : ""}" aria-labelledby=${title ? id : null}
     aria-label=${title ? null : label}>
-    ${title ? html`<header class="card-head"><h2 id=${id}>${title}</h2><div
-      class="actions">${actions}</div></header>` : null}
+    ${title ? html`<header class="card-head"><h2 id=${id}>${title}</h2><${Buttons} scopes=${scopes}>${actions}
+      </${Buttons}></header>` : null}
     <div class="card-body">${children}</div>
   </${Tag}>`;
 }
@@ -166,8 +166,16 @@ export function Button({ kind = "", scope, icon, isBusy, disabled, why, onClick,
   const button = html`<button type=${type} class="button ${kind}"
     disabled=${Boolean(disabled || isBusy || reason)} aria-busy=${isBusy ? "true" : null}
     title=${reason || null} onClick=${onClick} ...${rest}>${body}</button>`;
-  return reason ? html`<span class="refused">${button}<span class="why"><${Icon} name="lock"
-    />${reason}</span></span>` : button;
+  return reason ? html`<span class="refused">${button}<span class="why ${why ? "" : "lacks"}"><${Icon}
+    name="lock" />${reason}</span></span>` : button;
+}
+
+/** Buttons side by side, and below them once what a token lacks for them. */
+export function Buttons({ scopes = [], class: name = "actions", children }) {
+  const reason = scopes.length ? whyNot(...scopes) : "";
+  const row = html`<div class="${name} ${reason ? "told" : ""}">${children}</div>`;
+  return reason ? html`<div class="buttons">${row}<span class="why" aria-hidden="true"><${Icon} name="lock"
+    />${reason}</span></div>` : row;
 }
 
 export function Progress({ done, total, unit }) {
@@ -193,7 +201,7 @@ export function Empty({ title, text, command, children }) {
     ${command ? html`<${Command} text=${command} />` : null}${children}</div>`;
 }
 
-export function Problem({ problem, retry }) {
+export function Problem({ problem, retry, children }) {
   if (!problem) return null;
   return html`<div class="problem" role="alert"><${Icon} name="warn" /><div>
     <p class="problem-title">${problem.message}</p>
@@ -204,7 +212,7 @@ export function Problem({ problem, retry }) {
     ${(problem.candidates || []).length ?
       html`<p>Meant may be: ${problem.candidates.slice(0, 20).join(", ")}</p>` : null}
     <p class="muted">${problem.code}${problem.request_id ? ` · ${problem.request_id}` : ""}</p>
-    ${retry ? html`<${Button} icon="retry" onClick=${retry}>Try again</${Button}>` : null}</div></div>`;
+    ${retry ? html`<${Button} icon="retry" onClick=${retry}>Try again</${Button}>` : null}${children}</div></div>`;
 }
 
 export function Skeleton({ lines = 4 }) {

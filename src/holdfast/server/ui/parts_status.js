@@ -50,6 +50,7 @@ const STATUSES = {
   idle: ["quiet", "ring", "Nobody works on it, and nothing says that it should go on."],
   empty: ["quiet", "dot", "It has no checkpoint."],
   active: ["info", "play", "The work goes on after this checkpoint."],
+  recovered: ["warn", "retry", "It was recovered, and nobody went on with it."],
   recovering: ["warn", "retry", "It is being recovered."],
   quarantined: ["bad", "lock", "It is damaged or suspect, and kept aside."],
   ok: ["ok", "check", ""], verified: ["ok", "check", ""], done: ["ok", "check", ""], success:
@@ -59,6 +60,7 @@ const STATUSES = {
   unanchored: ["warn", "warn", "No anchor outside of the store covers it yet."],
   anchored: ["ok", "lock", "An anchor outside of the store covers it."],
   planned: ["quiet", "ring", "It has not begun."], pending: ["quiet", "ring", "It has not begun."],
+  open: ["info", "play", "It has begun, and not ended."],
   started: ["info", "play", "It has begun."], skipped: ["quiet", "right", "It was passed over."],
   gave_up: ["bad", "cross", "It failed, and is not tried again."], lost:
     ["bad", "bolt", "Its process died under it; another went on."],

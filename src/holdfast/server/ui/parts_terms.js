@@ -17,7 +17,7 @@ export const TERMS = {
   dedup: "How much smaller the store is because equal pieces of states are kept once.",
   reclaimable: "Bytes that nothing needs any more; the next sweep frees them.",
   checksum: "SHA-256 of the state as it is stored: the name of exactly this content.",
-  good: "Newest checkpoint that is whole: from there the run would go on.",
+  good: "Newest checkpoint that is neither in quarantine nor known to be damaged: from there a run goes on.",
   gap: "Long times in which nothing happened are drawn short, and marked.",
 };
 

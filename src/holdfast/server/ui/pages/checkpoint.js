@@ -3,7 +3,7 @@
 import { html } from "../vendor/preact.js";
 import { may, path, useGet, whyNot } from "../api.js";
 import { useKeys } from "../keys.js";
-import { Badge, Button, Bytes, Card, Command, Copy, Empty, Facts, Icon, Loaded, Long, Meter, Page, Problem,
+import { Badge, Button, Buttons, Bytes, Card, Command, Copy, Empty, Facts, Icon, Loaded, Long, Meter, Page, Problem,
   Status, Time, act, ageText, bytesText, countText, short } from "../parts.js";
 import { ask, go, to } from "../router.js";
 import { quoted } from "../dialogs_frame.js";
@@ -22,7 +22,7 @@ export default function Checkpoint({ params, query }) {
   const run = found?.row.workflow_id ?? params.id.replace(/@[^@]*$/, "");
   return html`<${Page} title=${found ? `Checkpoint ${found.row.sequence}` : "Checkpoint"} crumbs=${[["Runs",
     to.runs()], [short(run, 48), to.run(run, "checkpoints")]]}
-    note=${found ? sentence(found) : null} actions=${found ? html`<${Actions} found=${found}
+    note=${found ? sentence(found) : null} scopes=${["state:read", "write", "recover"]} actions=${found ? html`<${Actions} found=${found}
       reload=${detail.reload} />` : null}>
     <${Loaded} of=${detail} lines=${10}>${(data) => html`<${Body} found=${data} query=${query} />`}</${Loaded}>
       </${Page}>`;
@@ -52,8 +52,25 @@ function Actions({ found, reload }) {
       checkpoint: id })}>Validate</${Button}>
     <${Button} icon="fork" scope="recover" disabled=${row.pruned} onClick=${() => act("fork", {
       checkpoint: id })}>Fork</${Button}>
-    <${Button} icon="retry" kind="primary" scope="recover" disabled=${row.pruned} onClick=${() =>
-      act("recover", { workflow_id: row.workflow_id, checkpoint: id })}>Recover from here</${Button}>`;
+    <${Recovery} found=${found} />`;
+}
+
+/** Recover from this checkpoint where that can be; the run, where it cannot. */
+function Recovery({ found }) {
+  const { row } = found;
+  const why = unfit(found);
+  const run = row.workflow_id;
+  return html`<${Button} icon="retry" kind=${why ? "" : "primary"} scope="recover" why=${why} onClick=${() =>
+    act("recover", { workflow_id: run, checkpoint: row.id })}>Recover from here</${Button}>
+    ${why ? html`<${Button} icon="retry" kind="primary" scope="recover" onClick=${() =>
+      act("recover", { workflow_id: run })}>Recover the run</${Button}>` : null}`;
+}
+
+/** Why nothing can be recovered from a checkpoint; empty where it can. */
+function unfit({ row, is_quarantined: isAside, problem }) {
+  if (row.pruned) return "Its state was removed.";
+  if (isAside) return "It is in quarantine.";
+  return problem ? "It cannot be read." : "";
 }
 
 function Body({ found, query }) {
@@ -112,10 +129,10 @@ function About({ found }) {
     ["UUID", html`<span class="id"><code>${short(row.uuid, 18)}</code><${Copy} text=${row.uuid}
       label="Copy the UUID" /></span>`],
   ]} /><${Command} text=${`holdfast show ${quoted(row.id)}`} />
-  <div class="row"><${Button} kind="quiet" scope="recover" onClick=${() => act("replay", {
+  <${Buttons} class="row" scopes=${["recover", "write"]}><${Button} kind="quiet" scope="recover" onClick=${() => act("replay", {
     workflow_id: row.workflow_id, end: row.id })}>Replay up to here</${Button}>
     ${found.is_quarantined ? null : html`<${Button} kind="quiet" scope="write" onClick=${() =>
-      act("quarantine", { checkpoint: row.id })}>Set aside</${Button}>`}</div></${Card}>`;
+      act("quarantine", { checkpoint: row.id })}>Set aside</${Button}>`}</${Buttons}></${Card}>`;
 }
 
 function Fields({ found: { fields } }) {

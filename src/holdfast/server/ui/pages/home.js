@@ -15,8 +15,7 @@ const STATUSES = ["running", "waiting", "crashed", "failed", "paused", "complete
 
 // What the one primary action of a need is: its words, the scope that it needs, and what it does.
 const ACTIONS = {
-  recover: ["Recover", "recover", (need) =>
-    act("recover", { workflow_id: need.workflow_id, checkpoint: need.checkpoint })],
+  recover: ["Recover", "recover", (need) => act("recover", { workflow_id: need.workflow_id })],
   resume: ["Resume", "recover", (need) => act("resume", { workflow_id: need.workflow_id })],
   approve: ["Answer", "write", (need) => act("approve", { workflow_id: need.workflow_id })],
 };
@@ -44,7 +43,7 @@ function NeedRow({ need }) {
     <${Kind} kind=${need.kind} />
     <div class="need-text"><a class="need-name"
       href=${href}>${short(need.workflow_id || "Audit trail", 80)}</a>
-      <p class="muted">${short(need.reason, 300)}${need.reason ? " · " : ""}<${Time} at=${need.since} />
+      <p class="muted"><span title=${need.owner || null}>${short(need.reason, 300)}</span>${need.reason ? " · " : ""}<${Time} at=${need.since} />
       ${need.checkpoint ? html` · <a
         href=${to.checkpoint(need.checkpoint)}>${short(need.checkpoint, 40)}</a>` : null}</p></div>
     <${Action} need=${need} />
@@ -54,7 +53,9 @@ function NeedRow({ need }) {
 
 /** What is left of a kind that has very many: a link to all of them. */
 function Rest({ kind, shown, count }) {
-  const href = kind === "quarantined" ? to.quarantine() : to.runs({ status: kind });
+  // A run that was recovered and not resumed stands idle.
+  const href = kind === "quarantined" ? to.quarantine() :
+    to.runs({ status: kind === "recovered" ? "idle" : kind });
   return html`<li class="need"><${Status} value=${kind} /><p
     class="need-text muted">and ${countText(count - shown)} more</p>
     <${Button} href=${href}>All that are ${kind}</${Button}></li>`;
@@ -78,10 +79,10 @@ const COLUMNS = [
     html`<a href=${to.run(run.workflow_id)}>${short(run.workflow_id, 60)}</a>` },
   { key: "status", label: "Status", render: (run) =>
     html`<${Status} value=${run.status} title=${run.reason || null} />` },
-  { key: "good", label: html`Last good checkpoint<${Term} word="good" />`, render: (run) => (run.newest
-    ? html`<${Time} at=${run.newest.created_at} /> <a class="muted"
-    href=${to.checkpoint(run.newest.id)}>@${run.newest.sequence}</a>`
-    : html`<span class="muted">none yet</span>`) },
+  { key: "good", label: html`Last good checkpoint<${Term} word="good" />`, render: (run) => (run.last_good
+    ? html`<${Time} at=${run.last_good.created_at} /> <a class="muted"
+    href=${to.checkpoint(run.last_good.id)}>@${run.last_good.sequence}</a>`
+    : html`<span class="muted">${run.newest ? "none" : "none yet"}</span>`) },
   { key: "last_activity", label: "Last activity", isWide: true, render: (run) =>
     html`<${Time} at=${run.last_activity} />` },
   { key: "checkpoints", label: "Checkpoints", align: "right", isWide: true, render: (run) =>

@@ -63,7 +63,8 @@ function Found({ found: { row, parts, damage, last_good: good }, done }) {
   const where = row.workflow_id && row.sequence ? `${row.workflow_id}@${row.sequence}` : null;
   const props = { name: row.name, place: row.place, onDone: done };
   const isOpen = !row.released;
-  return html`<${Card} title=${short(row.place, 80)} actions=${html`<${Standing} row=${row} />
+  return html`<${Card} title=${short(row.place, 80)} scopes=${isOpen && where ? ["write", "prune"]
+    : ["prune"]} actions=${html`<${Standing} row=${row} />
       ${isOpen && where ? html`<${Button} icon="retry" scope="write" onClick=${() => act("revalidate",
         props)}>Check again</${Button}>
         <${Button} icon="check" scope="write" onClick=${() => act("release", props)}>Release</${Button}>`

@@ -60,10 +60,15 @@ function View({ tab, id, detail, query }) {
     html`<${Skeleton} lines=${8} />`;
 }
 
+/** What the buttons of a run need. */
+const scopesOf = (run) => [...(run.newest || ["crashed", "failed", "paused"].includes(run.status) ? ["recover"]
+  : []), ...(["running", "waiting", "paused"].includes(run.status) ? ["write"] : [])];
+
 /** The one thing to do next, and what else can be done. */
 function Actions({ run, questions }) {
   const id = run.workflow_id;
-  const primary = {
+  const primary = run.is_recovered ? html`<${Button} kind="primary" icon="play" scope="recover" onClick=${() =>
+    act("resume", { workflow_id: id })}>Resume</${Button}>` : {
     crashed: html`<${Button} kind="primary" icon="retry" scope="recover" onClick=${() =>
       act("recover", { workflow_id: id })}>Recover</${Button}>`,
     failed: html`<${Button} kind="primary" icon="retry" scope="recover" onClick=${() =>
@@ -114,10 +119,10 @@ function Head({ detail }) {
   const from = detail.forked_from;
   return html`<${Card} label="About this run"><${Facts} items=${[
     ["Status", html`<${Status} value=${run.status} title=${run.reason || null} />`],
-    run.reason ? ["Why", short(run.reason, 400)] : null,
-    ["Last good checkpoint", run.newest ?
-      html`<a href=${to.checkpoint(run.newest.id)}>@${run.newest.sequence}</a> · <${Time}
-        at=${run.newest.created_at} />` : null, "good"],
+    run.reason ? ["Why", html`<span title=${run.owner || null}>${short(run.reason, 400)}</span>`] : null,
+    ["Last good checkpoint", run.last_good ?
+      html`<a href=${to.checkpoint(run.last_good.id)}>@${run.last_good.sequence}</a> · <${Time}
+        at=${run.last_good.created_at} />` : run.newest ? "none" : null, "good"],
     ["Began", html`<${Time} at=${detail.first_activity} />`],
     ["Last activity", html`<${Time} at=${run.last_activity} />`],
     ["Lasted", html`<${Span} ms=${lasted(detail)} />`],
@@ -144,6 +149,14 @@ function forkLink(fork) {
     title=${`from ${fork.point}`}>${short(fork.workflow_id, 32)}</a> `;
 }
 
+/** What went wrong; where there is no such run, the way to those that are there. */
+function Unknown({ detail: { problem, reload } }) {
+  if (problem.status !== 404) return html`<${Problem} problem=${problem} retry=${reload} />`;
+  const { message, place, code, request_id } = problem;
+  return html`<${Problem} problem=${{ message, place, code, request_id }}><${Button} kind="primary"
+    href=${to.runs()}>All runs</${Button}></${Problem}>`;
+}
+
 /** Begin what the first view needs while the page is being put together. */
 function prepare(tab, id) {
   VIEWS[tab]?.().catch(() => {});
@@ -163,9 +176,9 @@ export default function Run({ params, query }) {
       { id: "checkpoints", label: "Checkpoints", count: run?.checkpoints },
     { id: "events", label: "Events", count: detail.data?.events }, { id: "report", label: "Report" },
   ];
-  return html`<${Page} title=${short(id, 120)} crumbs=${[["Runs", to.runs()]]} actions=${run ?
+  return html`<${Page} title=${short(id, 120)} scopes=${run ? scopesOf(run) : []} crumbs=${[["Runs", to.runs()]]} actions=${run ?
     html`<${Actions} run=${run} questions=${detail.data.questions || []} />` : null} copy=${id}>
-    ${detail.problem && !detail.data ? html`<${Problem} problem=${detail.problem} retry=${detail.reload} />`
+    ${detail.problem && !detail.data ? html`<${Unknown} detail=${detail} />`
       : html`
       <${Loaded} of=${detail} lines=${3}>${(data) =>
         html`<${Head} detail=${data} /><${Questions} questions=${data.questions || []} />`}</${Loaded}>

@@ -9,6 +9,9 @@ import { ask, to } from "../router.js";
 const STATUSES = ["running", "waiting", "paused", "crashed", "failed", "completed", "idle", "empty"];
 const TYPING_MS = 250;
 
+/** Why a run stands where it stands, and who had it if it crashed: that is for whoever looks closer. */
+const why = (run) => [run.reason, run.status === "crashed" && run.owner].filter(Boolean).join("\n");
+
 const COLUMNS = [
   { key: "workflow_id", label: "Run", render: (run) =>
     html`<a class="name" href=${to.run(run.workflow_id)} title=${run.workflow_id}>${short(run.workflow_id, 40)}</a>` },
@@ -24,7 +27,7 @@ const COLUMNS = [
   { key: "state_bytes", label: "State", align: "right", isSpare: true, render: (run) =>
     html`<${Bytes} value=${run.state_bytes} />` },
   { key: "reason", label: "Why", isWide: true, isFill: true, render: (run) =>
-    html`<span class="muted" title=${run.reason || null}>${short(run.reason, 60)}</span>` },
+    html`<span class="muted" title=${why(run) || null}>${short(run.reason, 60)}</span>` },
 ];
 
 /** A text field that tells what was typed once the typing rests. */

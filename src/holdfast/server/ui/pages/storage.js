@@ -8,7 +8,9 @@ import { ask, to } from "../router.js";
 import GrowthChart from "./growth_chart.js";
 
 const WINDOWS = [["7", "7 days"], ["30", "30 days"], ["90", "90 days"], ["365", "a year"]];
-const KIND_TONES = ["info", "ok", "violet", "warn", "quiet", "bad"];
+const KIND_TONES = ["info", "ok", "violet", "warn", "bad", "quiet"];
+// A kind that takes less of the store has no part of its own.
+const SHARE_MIN = 0.01;
 
 export default function Storage({ query }) {
   const days = WINDOWS.some(([value]) => value === query.days) ? query.days : "30";
@@ -49,8 +51,8 @@ function Figures({ use, growth }) {
         />
     <${Figure} label="Full in" ...${full(forecast, growth)} />
     <${Figure} label="Quarantine" value=${bytesText(use.quarantine_bytes)}
-      note=${`${countText(use.quarantined)} set aside`} href=${to.quarantine()} tone=${use.quarantined ? "bad"
-      : ""} />
+      note=${`${countText(use.barred)} in force, ${countText(use.quarantined - use.barred)} released`}
+      href=${to.quarantine()} tone=${use.barred ? "bad" : ""} />
   </div>`;
 }
 
@@ -83,14 +85,33 @@ function Forecast({ growth }) {
       </strong>, with ${bytesText(forecast.room_bytes)} left.${range}`}</p>`;
 }
 
+/** Each kind in a colour of its own; what takes less than a hundredth, or has none left, is one part. */
+function folded(kinds) {
+  const whole = kinds.reduce((sum, [, size]) => sum + size, 0);
+  const isLarge = ([, size], at) => at < KIND_TONES.length - 1 && size >= SHARE_MIN * whole;
+  const rest = kinds.filter((kind, at) => !isLarge(kind, at));
+  const parts = kinds.filter((kind, at) => isLarge(kind, at) || rest.length === 1);
+  const told = parts.map(([label, value], at) => ({ label, value, tone: KIND_TONES[at] }));
+  if (rest.length < 2) return told;
+  return [...told, { label: "other", value: rest.reduce((sum, [, size]) => sum + size, 0),
+    tone: KIND_TONES[told.length], kinds: rest }];
+}
+
+function KindList({ parts, whole }) {
+  return html`<ul class="kinds">${parts.map((part) => html`<li>${part.tone ? html`<span
+    class="key ${part.tone}"></span>` : null}
+    ${part.label.replaceAll("_", " ")} <${Bytes} value=${part.value} />
+    <span class="muted num">${shareText(part.value / whole)}</span></li>`)}</ul>`;
+}
+
 function Kinds({ use }) {
   const kinds = Object.entries(use.kinds).filter(([, size]) => size > 0).sort((a, b) => b[1] - a[1]);
   if (!kinds.length) return null;
-  const parts = kinds.map(([label, value], at) => ({ label, value, tone: KIND_TONES[at % KIND_TONES.length] }));
+  const parts = folded(kinds), small = parts[parts.length - 1].kinds ?? [];
   return html`<${Card} title="By kind"><${Meter} parts=${parts} label="Bytes by kind" />
-    <ul class="kinds">${parts.map((part) => html`<li><span class="key ${part.tone}"></span>
-      ${part.label.replaceAll("_", " ")} <${Bytes} value=${part.value} />
-      <span class="muted num">${shareText(part.value / use.bytes)}</span></li>`)}</ul>
+    <${KindList} parts=${parts} whole=${use.bytes} />
+    ${small.length ? html`<details><summary>The ${small.length} kinds of other</summary><${KindList}
+      parts=${small.map(([label, value]) => ({ label, value }))} whole=${use.bytes} /></details>` : null}
     ${use.free_bytes === null ? null : html`<p
       class="muted">Free on its disk: ${bytesText(use.free_bytes)}${use.disk_bytes
       ? ` of ${bytesText(use.disk_bytes)}` : ""}.</p>`}</${Card}>`;

@@ -340,9 +340,12 @@ const HOVER = {
 function Legend() {
   return html`<div class="legend" aria-label="Legend" role="note">
     <span><i class="swatch dot info"></i>checkpoint (ring: labelled)</span><span><i
+      class="swatch lines info"></i>checkpoints close together (lines)</span><span><i
       class="swatch square bad"></i>checkpoint of a failure (square)</span>
     <span><i class="swatch ok"></i>step completed</span><span><i
-      class="swatch bad"></i>step failed (×)</span><span><i class="swatch info"></i>running</span>
+      class="swatch bad"></i>step failed (×)</span><span><i
+      class="swatch bar bad"></i>step too short to see, or cut off by a kill (bar)</span><span><i
+      class="swatch violet"></i>stopped</span><span><i class="swatch info"></i>running</span>
     <span><i class="swatch triangle violet"></i>event (triangle)</span><span><i
       class="swatch tick quiet"></i>message (arrow)</span>
     <span>Drag to move, Ctrl and wheel or double click to zoom</span></div>`;
