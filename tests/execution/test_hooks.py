@@ -477,6 +477,7 @@ def test_an_answer_that_comes_before_anybody_waits_for_it_is_not_missed(monkeypa
     def met_late(driver: Driver, need: Any) -> Any:
         # The question is recorded by now, and nobody waits yet.
         if isinstance(need, OnLoop):
+            service.requests.put("WF-1", "approval", actor="ann", data={"granted": True})
             assert answered.wait(60)
         return met(driver, need)
 
@@ -485,7 +486,6 @@ def test_an_answer_that_comes_before_anybody_waits_for_it_is_not_missed(monkeypa
             answered.set()
 
     def agent(ctx: Context) -> str:
-        service.requests.put("WF-1", "approval", actor="ann", data={"granted": True})
         return str(ctx.approve("Go on?").by)
 
     monkeypatch.setattr(Driver, "_met", met_late)
