@@ -57,10 +57,13 @@ def test_what_a_run_failed_with_is_answered_once_it_had_begun() -> None:
 
 
 def test_what_fails_outside_of_agents_is_the_programs() -> None:
-    workflow = Workflow("team")
-    loop = workflow.loop("rounds", until=lambda answer: answer.nothing)
-    loop.evaluator(name="judge")(lambda ctx: 7)
-    ended = carry_out(QUIET, order_of(workflow))
+    workflow = workflow_of(lambda ctx: 7)
+
+    async def start(service: Any, options: RunOptions) -> Any:
+        await workflow.run(service, "W", options=options)
+        raise LookupError("what the program does with a result")
+
+    ended = carry_out(QUIET, replace(order_of(workflow), start=start))
     assert isinstance(ended.fault, Failure)
     assert (ended.fault.code, ended.fault.leave) == ("program_failed", Exit.RUN_FAILED)
 

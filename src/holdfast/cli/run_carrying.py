@@ -185,5 +185,5 @@ def _program_failed(problem: Exception, order: Order) -> Failure:
         Exit.RUN_FAILED,
         f"the program failed outside of its agents ({type(problem).__name__}: {problem})",
         place=f"{order.workflow_id} {order.program}",
-        hint="Look at its conditions and fan-outs. `python -X dev -m holdfast ...` shows where it is.",
+        hint="`python -X dev -m holdfast ...` shows where it is.",
     )

@@ -120,7 +120,7 @@ class _Walk:
             owner, link, around = self._todo.pop()
             if type(owner) is list:
                 self._items(owner, link, around, link[1] if link else self._under)
-            elif TAG in owner:
+            elif type(owner.get(TAG)) is str:
                 self._tagged(owner, link, around)
             else:
                 self._object(owner, link, around)

@@ -33,6 +33,8 @@ from holdfast.execution.triggers import Trigger
 #: So often at most is progress recorded; subscribers hear of each.
 _PROGRESS_SECONDS = 1.0
 
+Function = Callable[..., Any]
+
 
 class Context:
     """What an agent has in hand."""
@@ -280,12 +282,7 @@ class Context:
         return self._answer(self._asked(asked), "ctx.approve")
 
     def spawn(
-        self,
-        function: Callable[..., Any],
-        item: Any = None,
-        *,
-        name: str | None = None,
-        key: str | None = None,
+        self, function: Function, item: Any = None, *, name: str | None = None, key: str | None = None
     ) -> Any:
         """Run a function as an agent of its own, with all that means, and answer its result.
 
@@ -298,7 +295,7 @@ class Context:
         need = OnLoop(lambda: self._waited(self._around.spawn(self._frame, spawned)))
         return self._answer(one(need), "ctx.spawn")
 
-    def speculate(self, function: Callable[..., Any], item: Any = None, *, name: str | None = None) -> Any:
+    def speculate(self, function: Function, item: Any = None, *, name: str | None = None) -> Any:
         """Run a function whose result may not be wanted: nothing of it is recorded until it is confirmed.
 
         Returns:
