@@ -108,11 +108,11 @@ class SecretKeys:
         """
         silent, is_item = self.silent, False
         for step in path:
-            if type(step) is str:
+            if isinstance(step, str):
                 if step not in silent:
                     return False
                 is_item = False
-            elif is_item and step < 2:  # type: ignore[operator]
+            elif is_item and step < 2:
                 # One of the first two items of a list inside a list: a name or its value, perhaps.
                 return False
             else:
