@@ -20,6 +20,8 @@ BLOB = bytes(range(256)) * 3
 #: Above half the ring: written as a file first.
 LARGE_BLOB = b"large blob " * 900
 LARGE_STATE = b'{"state": "' + b"x" * 9000 + b'"}\n'
+#: Above the whole ring, which has to grow for it.
+LARGE_EVENT = "large event " * 1600
 
 
 @dataclass
@@ -70,6 +72,7 @@ class Workload:
         *,
         pad: int = 40,
         events: int = 1,
+        said: str = "",
         day: int = 0,
         blobs: dict[str, bytes] | None = None,
         needs: tuple[str, ...] = (),
@@ -81,7 +84,8 @@ class Workload:
         stamp = f"{DAYS[day]}T10:00:{number % 60:02d}.000000Z"
         expected, made = head, []
         for index in range(events):
-            event = make_event(head, workflow_id, stamp, {"attempt": number, "index": index})
+            data = {"attempt": number, "index": index, **({"said": said} if said else {})}
+            event = make_event(head, workflow_id, stamp, data)
             made.append(event)
             head = _with_event(head, event.seq, event.hash)
         refers = sorted({**(blobs or {}), **dict.fromkeys(needs)})
@@ -231,6 +235,19 @@ def _a_blob_too_large_for_the_journal(w: Workload) -> None:
     w.commit("A", w.draft("A", "WF-large", blobs={sha256(LARGE_BLOB): LARGE_BLOB}, keyframe=LARGE_STATE))
 
 
+def _b_outgrows_the_journal_before_a_syncs(w: Workload) -> None:
+    from_a = w.draft("A", "WF-one", group=5, day=1)
+
+    def meanwhile() -> None:
+        try:
+            w.commit("B", w.draft("B", "WF/two ü", said=LARGE_EVENT, day=1))
+        except CheckpointError as error:
+            w.errors.append(error)
+
+    w.disks["A"].before_sync(meanwhile)
+    w.commit("A", from_a)
+
+
 def _pruned(w: Workload) -> None:
     w.put_keyframe("A", "WF-one", 9, b'{"state": 9}\n' * 9)
     w.remove("A", "WF-one", Removal((1, 2, 3, 4, 5), (1,), 7, (sha256(BLOB),)))
@@ -266,6 +283,7 @@ SCRIPT: list[Callable[[Workload], None]] = [
     _settled_by_b,
     _enough_to_wrap,
     _a_blob_too_large_for_the_journal,
+    _b_outgrows_the_journal_before_a_syncs,
     _pruned,
     _a_key_destroyed_and_an_erasure_after_settling,
     _after_the_prune,

@@ -10,6 +10,7 @@ import pytest
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Kind, Operation, encode_operations
 from holdfast.adapters.filesystem.journal import Journal, JournalPoisoned
+from holdfast.adapters.filesystem.page import Page
 from holdfast.adapters.filesystem.ring import DATA_START, SLOT_BYTES
 from holdfast.adapters.filesystem.ring_files import FOLDER, ring_path
 
@@ -198,6 +199,79 @@ def test_room_is_what_is_not_settled(disk):
     frame = journal.frames_since_settled()[-1]
     journal.settle(frame.end, frame.digest)
     assert journal.room_for(half)
-    with pytest.raises(OSError, match="journal_bytes"):
-        journal.room_for(CAPACITY)
+    assert not journal.takes(CAPACITY) and not journal.room_for(CAPACITY)
+    journal.release()
+
+
+def test_a_ring_that_grew_holds_what_was_not_settled_and_takes_what_did_not_fit(disk):
+    one, two = open_journal(disk), open_journal(disk)
+    first = commit(one, b"before")
+    with locked(two):
+        two.catch_up()
+        two.grow(CAPACITY)
+        two.catch_up()
+    assert two.takes(CAPACITY) and two.generation == 2
+    large = commit(two, b"l" * CAPACITY)
+    assert one.catch_up()[0] and one.end == large.end
+    one.release()
+    two.release()
+    redone: list = []
+    again = open_journal(disk, redone)
+    assert [f.digest for f in redone] == [first.digest, large.digest] and again.damage is None
+    assert again.ring.capacity == CAPACITY
+    again.release()
+
+
+def test_who_syncs_a_ring_that_was_left_meanwhile_says_nothing_of_the_next(disk):
+    one, two = open_journal(disk), open_journal(disk)
+    with locked(one):
+        late = one.append(encode_operations(write(b"late")))
+    with locked(two):
+        two.catch_up()
+        two.grow(CAPACITY)
+    after = commit(one, b"after")
+    one.sync(late)
+    two.catch_up()
+    assert one.durable == two.durable == after.end and two.chain == after.digest
+    one.release()
+    two.release()
+
+
+def test_a_ring_grows_only_when_all_in_it_is_durable(disk):
+    journal = open_journal(disk)
+    kept = commit(journal)
+    with locked(journal):
+        journal.append(encode_operations(write(b"not synced")))
+        disk.fail_sync = True
+        with pytest.raises(OSError, match="sync failed"):
+            journal.grow(CAPACITY)
+        disk.fail_sync = False
+    assert journal.is_poisoned and journal.generation == 1
+    with locked(journal):
+        journal.catch_up()
+    assert journal.generation == 2 and journal.end == kept.end
+    journal.release()
+
+
+def test_a_ring_that_has_no_room_to_grow_leaves_nothing(disk):
+    journal = open_journal(disk)
+    kept = commit(journal)
+    disk.fail_sync = True
+    with locked(journal), pytest.raises(OSError, match="sync failed"):
+        journal.grow(CAPACITY)
+    disk.fail_sync = False
+    assert not journal.is_poisoned and [n for n in disk.list_folder(FOLDER) if n.endswith(".tmp")] == []
+    after = commit(journal, b"after")
+    assert (after.lsn, journal.generation) == (kept.end, 1)
+    journal.release()
+
+
+def test_files_that_must_be_written_again_are_known_in_the_next_ring(disk):
+    journal = open_journal(disk)
+    commit(journal)
+    journal.page.raise_mark(Page.REDO, journal.generation, 1)
+    with locked(journal):
+        journal.grow(CAPACITY)
+        journal.catch_up()
+    assert journal.page.mark(Page.REDO, journal.generation) == 1
     journal.release()

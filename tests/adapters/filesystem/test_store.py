@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
+from holdfast.adapters.filesystem import slimming
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.conformance.store import StoreConformance
 from holdfast.domain.errors import (
@@ -72,9 +73,20 @@ def test_values_larger_than_the_journal_are_kept(store, root):
     assert store.blob(sha256) == data
 
 
-def test_events_larger_than_the_journal_are_refused(store):
+def test_events_larger_than_the_journal_are_kept(store, fill, root):
+    before = fill("other", 2)
     events = tuple(commits.event("wf", n + 1, data="x" * 1000) for n in range(2 * JOURNAL_BYTES // 1000))
-    with pytest.raises(StateTooLargeError, match="journal_bytes"):
+    assert store.commit([Commit("wf", Head(), events=events)]) == [None]
+    store.close()
+    with closing(FilesystemStore.open(str(root), journal_bytes=JOURNAL_BYTES, background=False)) as again:
+        assert list(again.events("wf")) == [event.data for event in events]
+        assert again.head("other") == before
+
+
+def test_events_larger_than_any_journal_are_refused(store, monkeypatch):
+    monkeypatch.setattr(slimming, "FRAME_BYTES_MAX", JOURNAL_BYTES)
+    events = tuple(commits.event("wf", n + 1, data="x" * 1000) for n in range(2 * JOURNAL_BYTES // 1000))
+    with pytest.raises(StateTooLargeError, match="Record less"):
         store.commit([Commit("wf", Head(), events=events)])
     assert store.head("wf") == Head()
 

@@ -287,9 +287,16 @@ class Committer:
                     if appended is not None:
                         appended(group)
                     break
-            self.settler.settle()
+            self._make_room(len(payload) + reserved_bytes)
         self._sync(frame)
         return group
+
+    def _make_room(self, payload_bytes: int) -> None:
+        """Recycle the journal, or go on in a larger one where this one could never take so much."""
+        self.settler.settle()
+        if not self.journal.takes(payload_bytes):
+            with self._appending:
+                self.journal.grow(payload_bytes)
 
     def _append(self, group: Group, operations: list[Operation], payload: bytes) -> Appended:
         try:

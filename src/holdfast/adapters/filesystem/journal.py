@@ -6,7 +6,6 @@ can take it alone knows that nobody else lives, and recovers what a crash left.
 
 from __future__ import annotations
 
-import errno
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -214,22 +213,36 @@ class Journal:
         if ring is None:
             raise JournalPoisoned("the journal's superblocks are damaged")
         try:
-            self._carry_over(ring, generation)
+            self._carry_over(ring, ring.capacity)
         finally:
             self._disk.close(ring.handle)
+
+    def _carry_over(self, ring: Ring, capacity: int) -> None:
+        block, page = ring.superblock, self.page
+        generation, successor = block.generation, block.generation + 1
+        durable = max(page.durable(generation), block.settled)
+        frames = [f for f in ring.chained(block.settled, block.chain) if f.end <= durable]
+        fresh = Superblock(successor, 1, capacity, block.settled, block.chain)
+        self._disk.close(Ring.create(self._disk, ring_path(successor), fresh, frames).handle)
+        end, chain = _end_of(frames, block)
+        page.raise_durable(successor, end, self.token)
+        for mark in (Page.APPLIED, Page.REDO):
+            page.raise_mark(mark, successor, page.mark(mark, generation))
+        page.publish(successor, end, chain)
         self._discard(ring)
 
-    def _carry_over(self, ring: Ring, generation: int) -> None:
-        block = ring.superblock
-        durable = max(self.page.durable(generation), block.settled)
-        frames = [f for f in ring.chained(block.settled, block.chain) if f.end <= durable]
-        fresh = Superblock(generation + 1, 1, block.capacity, block.settled, block.chain)
-        successor = Ring.create(self._disk, ring_path(fresh.generation), fresh, frames)
-        end, chain = _end_of(frames, block)
-        self.page.raise_durable(fresh.generation, end, self.token)
-        self.page.raise_mark(Page.APPLIED, fresh.generation, self.page.mark(Page.APPLIED, generation))
-        self.page.publish(fresh.generation, end, chain)
-        self._disk.close(successor.handle)
+    def grow(self, payload_bytes: int) -> None:
+        """Go on in a ring that takes such a frame, unless somebody has begun one. Needs the append lock."""
+        if self.takes(payload_bytes):
+            return
+        self.sync_published()
+        capacity = self.ring.capacity
+        while capacity < 2 * frame_bytes(payload_bytes):
+            capacity *= 2
+        # Whoever appended to the ring that is left syncs that one, and has nothing to tell of the next.
+        with self._syncing:
+            self.ring.reread_superblock()
+            self._carry_over(self.ring, capacity)
 
     def catch_up(self) -> tuple[bool, list[Frame]]:
         """Frames others appended since we looked, and whether we must forget what we knew.
@@ -259,12 +272,14 @@ class Journal:
         """Read everything since the settled point again at the next look."""
         self.end, self.chain = self.ring.superblock.settled, self.ring.superblock.chain
 
+    def takes(self, payload_bytes: int) -> bool:
+        """Whether so much fits into this ring, once everything in it is settled."""
+        return frame_bytes(payload_bytes) <= self.ring.capacity
+
     def room_for(self, payload_bytes: int) -> bool:
         """Whether so much fits without overwriting what is not settled."""
-        needed, block = frame_bytes(payload_bytes), self.ring.superblock
-        if needed > block.capacity:
-            raise OSError(errno.EFBIG, "a commit larger than the journal; raise journal_bytes")
-        needed += self.end - block.capacity
+        block = self.ring.superblock
+        needed = frame_bytes(payload_bytes) + self.end - block.capacity
         # What others settled is asked for only where what we settled does not do.
         return needed <= block.settled or needed <= self.settled
 

@@ -81,8 +81,8 @@ class Page:
         return seen[2] if seen[1] == generation else 0
 
     def raise_mark(self, cell: int, generation: int, value: int) -> None:
-        """Move a mark forward; one that is already further stays."""
-        if value > self.mark(cell, generation):
+        """Move a mark forward; one that is already further, or of a later generation, stays."""
+        if value > self.mark(cell, generation) and generation >= self._marks_seen[cell][1]:
             body = _CELL.pack(generation, value)
             raw = body + _checksum(body)
             self._shared[_CELLS[cell]] = raw

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 
 from holdfast.adapters.filesystem.disk import Disk
@@ -29,6 +30,8 @@ _SUPER_MAGIC = b"HFJS"
 #: A superblock with its digest.
 _BLOCK_BYTES = _SUPERBLOCK.size + 32
 VERSION = 1
+#: So many zeros are written at once.
+_FILL_BYTES = 8 * 1024 * 1024
 
 
 @value
@@ -90,24 +93,35 @@ class Ring:
         """
         temporary = path + ".tmp"
         handle = disk.open(temporary, write=True, create=True)
-        disk.truncate(handle, 0)
         ring = Ring(disk, handle, path, superblock)
-        for slot in range(2):
-            disk.write(handle, superblock.encode(), slot * SLOT_BYTES)
-        ring.fill()
-        for frame in frames:
-            ring.write_frame(frame)
-        ring.sync()
-        disk.rename(temporary, path)
+        try:
+            ring._begin(frames)
+            disk.rename(temporary, path)
+        except BaseException:
+            # Most likely the disk is full, and of use to whoever asks for less.
+            disk.close(handle)
+            with suppress(OSError):
+                disk.unlink(temporary)
+            raise
         disk.sync_folder(path.rpartition("/")[0])
         return ring
 
+    def _begin(self, frames: Sequence[Frame]) -> None:
+        """Write everything that a new file holds, durably."""
+        self._disk.truncate(self.handle, 0)
+        for slot in range(2):
+            self._disk.write(self.handle, self.superblock.encode(), slot * SLOT_BYTES)
+        self.fill()
+        for frame in frames:
+            self.write_frame(frame)
+        self.sync()
+
     def fill(self) -> None:
         """Zero-fill what the file lacks: a later write then changes no metadata."""
-        have = max(self._disk.size(self.handle), DATA_START)
-        missing = DATA_START + self.capacity - have
-        if missing > 0:
-            self._disk.write(self.handle, bytes(missing), have)
+        have, end = max(self._disk.size(self.handle), DATA_START), DATA_START + self.capacity
+        if have < end:
+            for start in range(have, end, _FILL_BYTES):
+                self._disk.write(self.handle, bytes(min(_FILL_BYTES, end - start)), start)
             self._disk.sync(self.handle)
 
     def shrink(self) -> None:

@@ -15,6 +15,8 @@ _COMMIT_OVERHEAD_BYTES = 4096
 #: What an audit entry takes beside its payload, and a file beside its bytes.
 _ENTRY_BYTES = 768
 _FILE_OVERHEAD_BYTES = 256
+#: No frame is larger; a journal that grew for one has twice as much.
+FRAME_BYTES_MAX = 256 * 1024 * 1024
 
 
 def weight(commit: Commit) -> int:
@@ -46,15 +48,22 @@ def slim(commit: Commit, staging: Staging, bytes_max: int) -> Commit:
         keyframe = Keyframe(keyframe.entry, b"")
     needs = tuple(sha256 for sha256 in commit.needs if sha256 not in commit.blobs)
     rest = replace(commit, blobs={}, keyframe=keyframe, needs=needs)
-    if weight(rest) > bytes_max:
-        raise StateTooLargeError(
-            f"one commit of {weight(rest)} bytes does not fit the journal",
-            place=commit.workflow_id,
-            hint="Record fewer events at once, or raise journal_bytes.",
-        )
+    _check(rest, bytes_max)
     for path, data in files.items():
         staging.add(id(rest), path, data)
     return rest
+
+
+def _check(commit: Commit, bytes_max: int) -> None:
+    """Refuse what the journal does not take; for events alone it grows, since those lie nowhere else."""
+    total = weight(commit)
+    events_bytes = sum(len(event.data) for event in commit.events)
+    if total - events_bytes > bytes_max or total > FRAME_BYTES_MAX:
+        raise StateTooLargeError(
+            f"one commit of {total} bytes does not fit the journal",
+            place=commit.workflow_id,
+            hint="Record less at once, or raise journal_bytes.",
+        )
 
 
 def keyframe_path(workflow_id: str, keyframe: Keyframe) -> str:
