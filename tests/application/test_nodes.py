@@ -123,3 +123,18 @@ def test_data_that_looks_like_a_tag_is_found_where_there_was_none() -> None:
     node = READER.node(now, base, None, 0)
     assert may_be_tagged(node)
     assert plain_of(node, PACKER)[-1] == {"$hf": "dict", "v": [["$hf", "tuple"], ["v", []]]}
+
+
+class Named(str):
+    """A text of a type of its own."""
+
+
+def test_a_key_that_only_equals_a_text_is_no_text_in_a_split_object_either() -> None:
+    types = registry()
+    types.register(Named, encode=str.__str__, decode=Named)
+    packer = OrmsgpackPacker(types)
+    reader = NodeReader(packer)
+    before = reader.node(LARGE_OBJECT, None, None, 0)
+    named = {Named(key): value for key, value in LARGE_OBJECT.items()}
+    after = types.revive(plain_of(reader.node(named, before, None, 0), packer))
+    assert {type(key) for key in after} == {Named}

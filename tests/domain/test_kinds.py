@@ -57,6 +57,11 @@ class Spot(NamedTuple):
     y: int = 2
 
 
+@pytest.mark.parametrize("base", [dict, list, str, Exception])
+def test_a_dataclass_over_something_that_holds_more_than_its_fields_is_not_recognised(base: type) -> None:
+    assert kind_of(dataclass(type("Over", (base,), {"__annotations__": {"n": int}}))) is None
+
+
 def test_a_dataclass_returns_its_fields_without_running_its_constructor() -> None:
     value = Counted(3, 5)
     value.total += 1

@@ -71,7 +71,8 @@ def test_a_workflow_is_refused_to_another_owner_while_its_lease_is_live() -> Non
         granted("W", "bob", a_lease(), 1, now=NOON, ttl_seconds=30)
     assert str(caught.value) == (
         "'ann' has the workflow for itself until 2026-01-11T12:00:30.000000Z: W. "
-        "Try again then; it is free earlier if its owner releases it."
+        "Try again then; it is free earlier if its owner releases it. If that process is surely dead, "
+        "`holdfast recover WORKFLOW --take-over` ends its lease."
     )
 
 

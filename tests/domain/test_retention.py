@@ -223,6 +223,12 @@ def test_a_negative_policy_is_refused(name):
         RetentionPolicy(**{name: -1})
 
 
+@pytest.mark.parametrize("wrong", ["10", float("nan"), None])
+def test_a_policy_of_what_is_no_number_is_refused(wrong):
+    with pytest.raises(ConfigError, match="retain_count"):
+        RetentionPolicy(wrong)
+
+
 @pytest.mark.sweep
 @given(workflows(), POLICIES)
 def test_keep_and_remove_share_out_the_living(workflow, policy):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES, CheckpointType
+from holdfast.domain.errors import InvalidStateError
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.plain import Plain
 from holdfast.domain.state import WorkflowState
@@ -47,13 +48,16 @@ class CheckpointOptions(TypedDict, total=False):
 
 
 _OPTIONS = CheckpointOptions.__optional_keys__
+_COUNTS = {"max_retries", "expected_sequence"}
+_SEVERAL = {"dependent_checkpoint_ids", "append_only"}
 
 
 def check_options(options: CheckpointOptions) -> None:
-    """Refuse an option that there is not, as Python refuses an argument.
+    """Refuse an option that there is not, as Python refuses an argument, and numbers that are none.
 
     Raises:
         TypeError: it is none.
+        InvalidStateError: it is one, and what was given for it is not.
     """
     unknown = options.keys() - _OPTIONS
     if unknown:
@@ -63,6 +67,25 @@ def check_options(options: CheckpointOptions) -> None:
         near = get_close_matches(name, _OPTIONS, 1)
         meant = f"; did you mean {near[0]!r}?" if near else ""
         raise TypeError(f"create_checkpoint() got an unexpected keyword argument {name!r}{meant}")
+    for name in _COUNTS & options.keys():
+        count = options.get(name)
+        if (count is not None or name == "max_retries") and not (type(count) is int and count >= 0):
+            raise InvalidStateError(f"{name} is {count!r}", hint="Use a whole number from 0 on.")
+    for name in _SEVERAL & options.keys():
+        several = options.get(name)
+        if isinstance(several, str) or not isinstance(several, Iterable):
+            raise InvalidStateError(f"{name} is {several!r}", hint="Give a list, also of one.")
+
+
+def check_mapping(name: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Answer what a caller gave if it is a mapping.
+
+    Raises:
+        InvalidStateError: it is none.
+    """
+    if not isinstance(given, Mapping):
+        raise InvalidStateError(f"{name} is a {type(given).__name__}", hint="Give a mapping.")
+    return given
 
 
 @value

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.application.base import Base
+from holdfast.application.commands import AppendEvent, check_mapping
 from holdfast.application.deriving import derive
 from holdfast.application.draft import Subject
 from holdfast.application.kit import Kit
@@ -14,9 +15,11 @@ from holdfast.application.nodes import ListNode, Node, ObjectNode
 from holdfast.application.secrecy.sealing import sealer_for, write_event
 from holdfast.application.snapshot import Snapshot
 from holdfast.application.telling import Teller
+from holdfast.domain.errors import InvalidStateError
 from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.record import Commit, Head, Transition
+from holdfast.domain.tree import has_tags
 from holdfast.domain.value import value
 
 
@@ -154,3 +157,53 @@ def _unshared_bytes(node: Node, before: Node | None) -> int:
         return sum(_unshared_bytes(child, known.get(key)) for key, child in node.children.items())
     shared = {id(chunk) for chunk in before.chunks} if isinstance(before, ListNode) else set()
     return sum(len(chunk) for chunk in node.chunks if id(chunk) not in shared)
+
+
+def event_after(command: AppendEvent, head: Head, kit: Kit) -> Event:
+    """Make the event that follows a head, its data plain.
+
+    Raises:
+        InvalidStateError: what it says cannot stand in an event.
+    """
+    if command.cp_seq is not None and type(command.cp_seq) is not int:
+        raise InvalidStateError(f"cp_seq is {command.cp_seq!r}", hint="Give the sequence of a checkpoint.")
+    return Event(
+        seq=head.event_seq + 1,
+        timestamp=kit.clock.now(),
+        type=command.type,
+        workflow_id=command.workflow_id,
+        agent=command.agent_id,
+        step_id=command.step_id,
+        parent_id=command.parent_id,
+        cp_seq=command.cp_seq,
+        cost=None if command.cost is None else _cost(command.cost, kit),
+        data=plain_of_event("data", command.data, kit),
+    )
+
+
+def plain_of_event(name: str, data: Mapping[str, Any], kit: Kit) -> Any:
+    """Turn what an event says into a plain tree without secrets."""
+    return _hidden(_plain(name, data, kit), kit)
+
+
+def _cost(cost: Mapping[str, Any], kit: Kit) -> Any:
+    """Turn what an event cost into a plain tree without secrets.
+
+    Raises:
+        InvalidStateError: it holds what is read back as something else, as nobody looks for values in it.
+    """
+    plain = _plain("cost", cost, kit)
+    if has_tags(plain):
+        raise InvalidStateError(
+            "the cost of an event holds more than numbers and texts",
+            hint='Write it like {"tokens": 100, "usd": 0.002}.',
+        )
+    return _hidden(plain, kit)
+
+
+def _plain(name: str, data: Mapping[str, Any], kit: Kit) -> Any:
+    return kit.packer.unpack(kit.packer.pack(dict(check_mapping(name, data))))
+
+
+def _hidden(plain: Any, kit: Kit) -> Any:
+    return plain if kit.redactor is None else kit.redactor.tree(plain)

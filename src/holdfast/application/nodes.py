@@ -231,6 +231,9 @@ class NodeReader:
         children: dict[str, Node] = {}
         is_same, inner = True, level + 1
         for key, value in fields.items():
+            if type(key) is not str:
+                # One that is equal to a text, as a text enum is, is no text all the same.
+                return None
             old = known.get(key)
             if type(old) is bytes and type(value) is not Patch:
                 node = self._leaf(value, old, inner)

@@ -33,7 +33,7 @@ def kind_of(cls: type) -> Kind | None:
     if hasattr(cls, "__pydantic_fields_set__") or hasattr(cls, "model_fields"):
         return _model(cls)
     if dataclasses.is_dataclass(cls):
-        return _dataclass(cls)
+        return _dataclass(cls) if _is_made_of_fields(cls) else None
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         return _named_tuple(cls)
     return _struct(cls) if hasattr(cls, "__struct_fields__") else None
@@ -53,6 +53,11 @@ def _enum(cls: type[Enum]) -> Kind:
         # Combined flags have no name of their own.
         return Kind(lambda member: {"v": member.value}, lambda members: cls(members["v"]), "enum")
     return Kind(lambda member: {"v": member.name}, lambda members: cls[members["v"]], "enum")
+
+
+def _is_made_of_fields(cls: type) -> bool:
+    """Tell whether a class holds nothing beside its fields: one over `dict` or `Exception` holds more."""
+    return all(base is object for base in cls.__mro__ if base.__module__ == "builtins")
 
 
 def _dataclass(cls: type) -> Kind:

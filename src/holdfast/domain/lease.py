@@ -78,7 +78,8 @@ def granted(
         raise LeaseHeldError(
             f"{previous.owner!r} has the workflow for itself until {previous.expires_at}",
             place=workflow_id,
-            hint="Try again then; it is free earlier if its owner releases it.",
+            hint="Try again then; it is free earlier if its owner releases it. If that process is surely "
+            "dead, `holdfast recover WORKFLOW --take-over` ends its lease.",
         )
     return _lease(workflow_id, owner, last_token + 1, now, ttl_seconds)
 

@@ -27,6 +27,7 @@ _NUMBERS = (
     "keep_weekly",
     "max_bytes",
 )
+_LIMITS = ("max_per_phase", "max_bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,10 @@ class RetentionPolicy:
     def __post_init__(self) -> None:
         for name in _NUMBERS:
             value = getattr(self, name)
-            if value is not None and value < 0:
-                raise ConfigError(f"{name} is {value}", hint="Use 0 or more.")
+            if value is None and name in _LIMITS:
+                continue
+            if not isinstance(value, int | float) or not value >= 0:
+                raise ConfigError(f"{name} is {value!r}", hint="Use 0 or more.")
 
     @property
     def youth(self) -> timedelta:
