@@ -210,8 +210,23 @@ def test_a_write_that_is_there_stays_and_reserved_ones_are_replaced(saver):
         ("task", "b", 2),
         ("task", "c", 30),
     ]
-    saver.put_writes(at, [("__error__", "other"), ("d", 4)], "task")
-    assert ("task", "__error__", "e") in (got(saver, at).pending_writes or [])
+    saver.put_writes(at, [("d", 4), ("__error__", "other")], "task")
+    assert [write[2] for write in got(saver, at).pending_writes or []] == [[1], "second", "other", 1, 2, 30]
+
+
+def test_of_answers_that_come_with_the_same_update_the_last_one_stays_in_every_process(tmp_path):
+    for kind in LASTING:
+        url = url_of(kind, tmp_path)
+        with HoldfastSaver.open(url) as saver:
+            [at] = chain(saver, count=1)
+            for answer in ("Ada", "no", "no"):
+                saver.put_writes(at, [("log", ["note"]), ("__resume__", answer)], "task")
+                assert got(saver, at).pending_writes == [
+                    ("task", "__resume__", answer),
+                    ("task", "log", ["note"]),
+                ]
+        with HoldfastSaver.open(url) as other:
+            assert (got(other, at).pending_writes or [])[0] == ("task", "__resume__", "no")
 
 
 def test_writes_may_come_before_the_checkpoint_they_belong_to(saver):

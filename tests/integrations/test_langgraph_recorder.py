@@ -258,7 +258,15 @@ def test_an_image_in_five_channels_is_kept_once_in_states_and_once_as_written(tm
     assert sum(path.stat().st_size for path in files) < 2.2 * len(image)
 
 
-@pytest.mark.parametrize("config", [{}, {"configurable": None}, {"configurable": {"checkpoint_ns": ""}}])
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"configurable": None},
+        {"configurable": {"checkpoint_ns": ""}},
+        {"configurable": {"thread_id": None}},
+    ],
+)
 def test_a_config_without_a_thread_is_told(config: Any):
     with HoldfastSaver.open("memory:") as saver, pytest.raises(InvalidIdError, match="no thread is named"):
         saver.get_tuple(config)

@@ -383,3 +383,51 @@ def test_an_import_is_in_the_order_in_which_it_came_about():
     known = target._recorder.thread("t").all_puts()
     assert [put.id for put in known] == list(reversed(listed))
     assert id_of(got(target, config_of("t")).config) == known[-2].id
+
+
+# -- answers ---------------------------------------------------------------------------------------------
+
+
+class Desk(TypedDict, total=False):
+    """What is asked for, and a note that comes with an answer."""
+
+    note: str
+    answers: str
+
+
+class Dying(HoldfastSaver):
+    """Records nothing more once its process is taken for dead."""
+
+    answered = threading.Event()
+    is_dead = False
+
+    def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+        if not self.is_dead:
+            super().put_writes(config, writes, task_id, task_path)
+            if ("__resume__", "no") in writes:
+                self.answered.set()
+
+
+def test_a_killed_run_goes_on_with_the_last_answer_and_not_with_the_one_before_it():
+    service = make_service(MemoryStore())
+    dying = Dying(service)
+
+    def ask(state: Desk) -> Any:
+        answers = interrupt("who are you?"), interrupt("may it go out?")
+        if not dying.is_dead:
+            assert dying.answered.wait(60)
+            dying.is_dead = True
+            raise ConnectionError("killed")
+        return {"answers": ": ".join(answers)}
+
+    graph = StateGraph(Desk)
+    graph.add_node("ask", ask)
+    graph.add_edge(START, "ask")
+    first = graph.compile(checkpointer=dying)
+    t: Any = config_of("t")
+    first.invoke({"note": ""}, t, durability="sync")
+    first.invoke(Command(resume="Ada", update={"note": "from the desk"}), t, durability="sync")
+    with pytest.raises(ConnectionError):
+        first.invoke(Command(resume="no"), t, durability="sync")
+    again = graph.compile(checkpointer=HoldfastSaver(service))
+    assert again.invoke(None, t) == {"note": "from the desk", "answers": "Ada: no"}

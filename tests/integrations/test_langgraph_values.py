@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Interrupt, Send
 from pydantic import BaseModel
@@ -330,3 +330,22 @@ def test_a_message_that_came_back_takes_fields_of_its_own_as_any_other_does():
         put(saver, config, {"messages": [first, second]}, 2)
         again = got(saver, config_of("t")).checkpoint["channel_values"]["messages"]
     assert [message.model_extra for message in again] == [{"score": 3}, {}]
+
+
+class Brief(BaseModel):
+    """A class of the application's that holds messages."""
+
+    messages: list[BaseMessage]
+
+
+def test_a_class_that_holds_messages_is_named_with_theirs_and_the_refusal_says_so(tmp_path):
+    url, brief = url_of("file", tmp_path), Brief(messages=[HumanMessage("go", id="1")])
+    with (
+        HoldfastSaver.open(url, types=[Brief]) as saver,
+        pytest.raises(UnsupportedTypeError, match="which classes it holds, be they messages"),
+    ):
+        put(saver, config_of("t"), {"brief": brief})
+    for _ in range(2):
+        with HoldfastSaver.open(url, types=[Brief, HumanMessage]) as saver:
+            config = put(saver, config_of("t"), {"brief": brief})
+            assert channels(saver, config) == {"brief": brief}

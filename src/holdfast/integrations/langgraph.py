@@ -346,7 +346,7 @@ def _next_whole(found: Iterator[CheckpointTuple]) -> CheckpointTuple | None:
 
 def _place(config: RunnableConfig) -> Place:
     conf = config.get("configurable") or {}
-    if "thread_id" not in conf:
+    if conf.get("thread_id") is None:
         raise InvalidIdError("no thread is named", hint='Set configurable["thread_id"].')
     return Place(str(conf["thread_id"]), conf.get("checkpoint_ns") or "", conf.get("checkpoint_id") or None)
 

@@ -142,7 +142,7 @@ class Recorder:
         def prepare(thread: Thread) -> Ticket | None:
             assert place.checkpoint_id is not None
             put = thread.put(place.ns, place.checkpoint_id)
-            if put and "replace" not in told and all((task_id, w[0]) in put.writes for w in writes):
+            if put and all(w[0] >= 0 and (task_id, w[0]) in put.writes for w in writes):
                 # They may be on their way still: nobody is told that they are recorded before they are.
                 return thread.queued
             ticket = self.recording.event(AppendEvent(thread.workflow_id, WRITES_EVENT, told))

@@ -64,11 +64,14 @@ class Put:
     seed: dict[str, Any] | None = None
     is_gone: bool = False
 
-    def add(self, writes: Iterable[Write], *, replace: bool) -> None:
-        """Take writes; those that are there already stay unless they are of the kind that is replaced."""
+    def add(self, writes: Iterable[Write]) -> None:
+        """Take writes; those that are there already stay. Of reserved ones the last counts.
+
+        Also among others: a person's answer comes together with the updates that were told before it.
+        """
         for write in writes:
             key = write.task, write.index
-            if replace or key not in self.writes:
+            if write.index < 0 or key not in self.writes:
                 self.writes[key] = write
 
     def ordered(self) -> list[Write]:
@@ -352,7 +355,7 @@ class Thread:
                 writes.append(replace(writes[value], index=index, channel=channel))
             else:
                 writes.append(Write(path, task, index, channel, value, kind))
-        put.add(writes, replace=told.get("replace", False))
+        put.add(writes)
 
     def _take_seed(self, told: Mapping[str, Any]) -> None:
         put = self._puts.get((told.get("ns", ""), told["id"]))

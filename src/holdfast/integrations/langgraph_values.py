@@ -201,7 +201,8 @@ class Values:
         raise UnsupportedTypeError(
             f"values of type {_name(value)} would not come back as such",
             place=place,
-            hint=f"Say so where the saver is opened: types=[{type(value).__name__}].",
+            hint=f"Say so where the saver is opened: types=[{type(value).__name__}], "
+            "and there too which classes it holds, be they messages.",
         )
 
     def _reads_as(self, value: Any, kind: str, data: bytes) -> bool:
