@@ -96,7 +96,7 @@ def all_problems(archives: list[Path]) -> list[str]:
 def version() -> str:
     """Answer the one place that says which version this is."""
     scope: dict[str, str] = {}
-    for line in (ROOT / "src" / "holdfast" / "__init__.py").read_text("utf-8").splitlines():
+    for line in (ROOT / "src" / "holdfast" / "domain" / "release.py").read_text("utf-8").splitlines():
         name, _, value = line.partition(" = ")
         scope[name] = value.strip('"')
     return scope["__version__"]

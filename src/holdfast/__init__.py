@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from holdfast.domain.plain import TypeRegistry
     from holdfast.domain.record import Lease
     from holdfast.domain.recovery import RecoveryMode, RecoveryResult
+    from holdfast.domain.release import __version__
     from holdfast.domain.retention import RetentionPolicy
     from holdfast.domain.state import WorkflowState
     from holdfast.execution.approvals import Approval
@@ -100,8 +101,6 @@ __all__ = [
     "step",
 ]
 
-__version__ = "0.1.0"
-
 _ROOMS = {
     "holdfast.application.aio": ("AsyncCheckpointService",),
     "holdfast.application.app": ("App",),
@@ -131,6 +130,7 @@ _ROOMS = {
     "holdfast.domain.plain": ("TypeRegistry",),
     "holdfast.domain.record": ("Lease",),
     "holdfast.domain.recovery": ("RecoveryMode", "RecoveryResult"),
+    "holdfast.domain.release": ("__version__",),
     "holdfast.domain.retention": ("RetentionPolicy",),
     "holdfast.domain.state": ("WorkflowState",),
     "holdfast.execution.approvals": ("Approval",),
