@@ -13,7 +13,8 @@ package for signatures. It reads a folder with
     sessions/*/audit_trail.jsonl     the entries again, session by session
     SHA256SUMS                       sums of all these files
 
-or, if it is that of one session, with sessions/*/proofs/00000001.tlog-proof and so on instead of tiles.
+or, if it is that of one session, with sessions/*/proofs/00000001.tlog-proof and so on instead of tiles;
+if it is that of a period, with period/audit_trail.jsonl and period/proofs.
 
     python independent_verifier.py FOLDER VKEY [PROOF ENTRY]
 
@@ -181,8 +182,8 @@ def check_tiles(folder: Path, leaves: list[bytes]) -> None:
         level += 1
 
 
-def check_chains(entries: list[bytes]) -> dict[str, list[bytes]]:
-    """Follow each session's chain; answer the lines of each."""
+def check_chains(entries: list[bytes], *, is_part: bool = False) -> dict[str, list[bytes]]:
+    """Follow each session's chain; answer the lines of each. A part may begin anywhere in a chain."""
     heads: dict[str, tuple[int, str, str]] = {}
     sessions: dict[str, list[bytes]] = {}
     for index, line in enumerate(entries):
@@ -190,7 +191,8 @@ def check_chains(entries: list[bytes]) -> dict[str, list[bytes]]:
         stated = entry["hash"]
         blank = line.replace(f',"hash":"{stated}"'.encode(), b',"hash":""', 1)
         need(stated == "sha256:" + sha(blank).hex(), f"entry {index} is not what its hash says")
-        seq, before, moment = heads.get(entry["session"], (0, "GENESIS", ""))
+        start = (entry["seq"] - 1, entry["prev_hash"], "") if is_part else (0, "GENESIS", "")
+        seq, before, moment = heads.get(entry["session"], start)
         need(entry["seq"] == seq + 1, f"entry {index} leaves a gap in its session")
         need(entry["prev_hash"] == before, f"entry {index} does not follow the one before")
         need(entry["ts"] >= moment, f"entry {index} goes back in time")
@@ -221,7 +223,8 @@ def check_payloads(files: Iterator[Path], sessions: dict[str, list[bytes]]) -> i
             stored = (
                 fields["text"].encode() if has_text else base64.b64decode(fields["base64"], validate=True)
             )
-            entry = json.loads(sessions[fields["session"]][fields["seq"] - 1])
+            lines = sessions[fields["session"]]
+            entry = json.loads(lines[fields["seq"] - json.loads(lines[0])["seq"]])
             is_right = entry["data"]["payload"] == "sha256:" + sha(stored).hex()
             need(is_right, f"line {number} of {path.name} is not what its entry commits to")
             count += 1
@@ -261,13 +264,15 @@ def check_views(folder: Path, sessions: dict[str, list[bytes]]) -> None:
 
 
 def check_session(folder: Path, vkey: str) -> str:
-    """Check the export of one session: its chain, and the proof of each entry."""
-    [place] = [path for path in folder.glob("sessions/*") if path.is_dir()]
+    """Check the export of one session, or of a period: its chains, and the proof of each entry."""
+    is_part = (folder / "period").is_dir()
+    places = folder.glob("period" if is_part else "sessions/*")
+    [place] = [path for path in places if path.is_dir()]
     checkpoint = (folder / "checkpoint").read_bytes()
     size, root = read_checkpoint(checkpoint, vkey)
     lines = read_lines(place / "audit_trail.jsonl")
-    sessions = check_chains(lines)
-    need(len(sessions) == 1, f"there are {len(sessions)} sessions instead of one")
+    sessions = check_chains(lines, is_part=is_part)
+    need(is_part or len(sessions) == 1, f"there are {len(sessions)} sessions instead of one")
     last = -1
     for seq, line in enumerate(lines, 1):
         path = place / "proofs" / f"{seq:08d}.tlog-proof"
@@ -276,9 +281,11 @@ def check_session(folder: Path, vkey: str) -> str:
         need(signed == checkpoint, f"the proof of entry {seq} is for another head")
         need(climb(sha(b"\x00", line), index, size, hashes) == root, f"entry {seq} is not in the signed tree")
         need(index > last, f"entry {seq} is in the wrong order")
+        need(not is_part or seq == 1 or index == last + 1, f"entries before {seq} were left out")
         last = index
     payloads = check_payloads(iter([place / "payloads.jsonl"]), sessions)
-    return f"{len(lines)} entries of one session verified, in a log of {size}, {payloads} payloads"
+    told = "a period" if is_part else "one session"
+    return f"{len(lines)} entries of {told} verified, in a log of {size}, {payloads} payloads"
 
 
 def read_proof(data: bytes) -> tuple[int, list[bytes], bytes]:

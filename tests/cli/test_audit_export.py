@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import json
 import subprocess
+import sys
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from holdfast.cli.exits import Exit
 from tests.cli.conftest import Run, fill, without_privileges
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_an_export_is_signed_and_tells_of_itself(run: Run, signed: tuple[Path, str]):
@@ -86,3 +91,76 @@ def test_payloads_that_did_not_come_along_are_counted(run: Run, signed: tuple[Pa
     told = run("audit", "verify", "--payloads", "--store", store)
     assert told.exit_code == Exit.NOT_VERIFIED
     assert "0 as committed, 1 gone" in told.out and "no erasure tells of it" in told.out
+
+
+def middle(store: Path) -> tuple[str, str]:
+    """Answer the times of an early and a late entry of a store."""
+    lines = [line for path in store.rglob("audit_trail.jsonl") for line in path.read_text().splitlines()]
+    times = sorted(json.loads(line)["ts"] for line in lines)
+    return times[2], times[-2]
+
+
+def test_a_period_is_verified_with_and_without_holdfast(run: Run, signed: tuple[Path, str]):
+    store, key = signed
+    since, until = middle(store)
+    told = run("audit", "export", "part", "--from", since, "--to", until, "--store", store, "--json").data
+    lines = Path("part/period/audit_trail.jsonl").read_text().splitlines()
+    assert (told["from"], told["to"], told["entries"]) == (since, until, len(lines))
+    assert all(since <= json.loads(line)["ts"] < until for line in lines)
+    verified = run("audit", "verify", "part", "--key", key, "--json")
+    assert verified.exit_code == Exit.DONE and verified.data["entries"] == len(lines)
+    assert verified.data["level"] == "signed head" and verified.data["tail"] == 0
+    alone = subprocess.run(
+        [sys.executable, ROOT / "tests" / "independent_verifier.py", "part", key],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert alone.returncode == 0 and f"{len(lines)} entries of a period verified" in alone.stdout
+    assert "WHAT IT SHOWS, AND WHAT IT DOES NOT" in Path("part/README.txt").read_text()
+
+
+def test_an_entry_that_is_taken_out_of_a_period_is_missed(run: Run, signed: tuple[Path, str]):
+    store, key = signed
+    run("audit", "export", "part", "--from", middle(store)[0], "--store", store)
+    trail, proofs = Path("part/period/audit_trail.jsonl"), Path("part/period/proofs")
+    lines = trail.read_bytes().splitlines(keepends=True)
+    trail.write_bytes(b"".join(lines[:1] + lines[2:]))
+    for number in range(2, len(lines)):
+        later = proofs / f"{number + 1:08d}.tlog-proof"
+        if later.exists():
+            later.replace(proofs / f"{number:08d}.tlog-proof")
+    files = sorted(path for path in Path("part").rglob("*") if path.is_file() and path.name != "SHA256SUMS")
+    sums = [f"{sha256(path.read_bytes()).hexdigest()}  {path.relative_to('part')}\n" for path in files]
+    Path("part/SHA256SUMS").write_text("".join(sums))
+    assert run("audit", "verify", "part", "--key", key).exit_code == Exit.NOT_VERIFIED
+    verifier = [sys.executable, ROOT / "tests" / "independent_verifier.py", "part", key]
+    assert subprocess.run(verifier, capture_output=True, check=False).returncode == 1
+
+
+def test_a_period_says_what_it_does_not_show_and_holds_no_payload_where_it_is_redacted(
+    run: Run, signed: tuple[Path, str]
+):
+    store, key = signed
+    result = run("audit", "export", "part", "--from", "2020-01-01", "--redact", "--store", store)
+    assert "nothing of what was before and after" in result.err and "personal data" not in result.err
+    assert not any(b"why not" in path.read_bytes() for path in Path("part").rglob("*") if path.is_file())
+    assert run("audit", "verify", "part", "--key", key).exit_code == Exit.DONE
+    run("audit", "export", "with", "--from", "2020-01-01", "--store", store)
+    assert b"why not" in Path("with/period/payloads.jsonl").read_bytes()
+    assert run("audit", "verify", "with", "--key", key, "--json").data["payloads"] > 0
+
+
+@pytest.mark.parametrize(
+    ("args", "leave"),
+    [
+        (("--from", "2026-02-01", "--to", "2026-01-01"), Exit.USAGE),
+        (("--from", "soon"), Exit.USAGE),
+        (("--from", "2026-01-01", "--session", "s-1"), Exit.USAGE),
+        (("--from", "2026-01-01", "--import", "0" * 16), Exit.USAGE),
+        (("--to", "1999-01-01"), Exit.NOT_FOUND),
+    ],
+)
+def test_a_period_that_cannot_be_is_refused(run: Run, store: Path, args: tuple[str, ...], leave: Exit):
+    result = run("audit", "export", "part", *args, "--store", store)
+    assert result.exit_code == leave and not (Path("part").exists() and any(Path("part").iterdir()))

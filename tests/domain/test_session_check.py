@@ -112,3 +112,37 @@ def test_a_changed_payload_is_found() -> None:
     assert report.level is Level.NONE and report.first_fault is not None
     assert report.first_fault.kind == Kind.PAYLOAD
     assert check(read_payload=lambda session_id, seq: None).erased > 5
+
+
+def period(first: int = 7, last: int = 30, **changes: object) -> SessionEvidence:
+    whole = make_log(36, (36,), sessions=2)
+    indexes = range(first, last + 1)
+    proofs = proofs_of(whole, 36, LOG.heads[-1], indexes)
+    lines = [LOG.lines[index] for index in indexes]
+    found = SessionEvidence(None, lines, LOG.heads[-1], proofs, WHOLE.read_payload)
+    return replace(found, **changes)
+
+
+def test_a_period_is_verified_though_its_chains_begin_elsewhere() -> None:
+    report = verify_evidence(period(), KEY_ONLY)
+    assert (report.verdict(Level.SIGNED), report.entries, report.sessions) == (Verdict.OK, 24, 2)
+    assert (report.level, report.tail, report.fault_count) == (Level.SIGNED, 0, 0)
+    assert verify_evidence(period(30, 38), KEY_ONLY).tail == 3
+
+
+@pytest.mark.parametrize("gone", range(1, 23))
+def test_what_is_left_out_of_the_middle_of_a_period_is_found(gone: int) -> None:
+    whole = period()
+    lines, proofs = list(whole.lines), list(whole.proofs)
+    del lines[gone], proofs[gone]
+    report = verify_evidence(replace(whole, lines=lines, proofs=proofs), KEY_ONLY)
+    assert report.verdict() is Verdict.FAILED and report.first_fault is not None
+    assert report.first_fault.index == gone
+
+
+@pytest.mark.parametrize("index", range(24))
+def test_a_changed_line_of_a_period_is_found(index: int) -> None:
+    lines = list(period().lines)
+    lines[index] = lines[index].replace(b"svc-7", b"svc-8")
+    assert verify_evidence(period(lines=lines), KEY_ONLY).verdict() is Verdict.FAILED
+    assert verify_evidence(period(lines=[*lines[:index], b"damaged\n"]), KEY_ONLY).fault_count

@@ -3,79 +3,149 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from itertools import count
+from typing import TYPE_CHECKING
 
 import click
 
 from holdfast.cli.audit_opening import anchor_if_possible, find_session, looking
 from holdfast.cli.bars import Show, bar
 from holdfast.cli.group import Call, StoreCommand
+from holdfast.cli.moments import read_moment
 from holdfast.cli.opening import entry_of, refuse_inside, tell
-from holdfast.cli.output import counted, safe, size_text
+from holdfast.cli.output import Output, counted, safe, size_text
 from holdfast.domain.audit_type import AuditType
+
+if TYPE_CHECKING:
+    from holdfast.application.audit.audit_export import ExportResult
+    from holdfast.application.audit.period import Period
 
 
 @click.command("export", cls=StoreCommand)
 @click.argument("folder", metavar="DIR")
 @click.option("--session", metavar="S", help="Only this session, with a proof for each of its entries.")
-@click.option("--no-payloads", is_flag=True, help="Leave payloads out; everything can still be verified.")
+@click.option(
+    "--from",
+    "since",
+    metavar="TIME",
+    callback=read_moment,
+    help="Only what was recorded from then on: 2026-01-31, or 7d.",
+)
+@click.option("--to", "until", metavar="TIME", callback=read_moment, help="Only what was recorded before.")
+@click.option(
+    "--no-payloads",
+    "--redact",
+    "no_payloads",
+    is_flag=True,
+    help="Leave payloads out; everything can still be verified.",
+)
 @click.option("--import", "import_id", metavar="ID", help="A trail that `holdfast copy` took along.")
-def command(call: Call, folder: str, session: str | None, no_payloads: bool, import_id: str | None) -> None:
+def command(
+    call: Call,
+    folder: str,
+    session: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    no_payloads: bool,
+    import_id: str | None,
+) -> None:
     """Write the trail into a folder that anyone can verify.
 
     DIR must be empty, or not there. It holds a C2SP tlog-tiles log, the signed
     heads, public keys, each session as JSON lines and, unless left out, the
     payloads, which may hold personal data. Its README.txt tells how to verify
-    it without Holdfast.
+    it without Holdfast. A session or a period has a proof for each entry
+    instead; of a period nothing is shown of what was before and after.
 
     \b
     Example:
       holdfast audit export export/ --session cli-2026-01-31 --no-payloads
+      holdfast audit export january/ --from 2026-01-01 --to 2026-02-01 --redact
     """
     from holdfast.application.audit.audit_export import write_export
 
+    period = _period(since, until, session)
     if import_id is not None:
-        _write_import(call, folder, import_id, is_whole=session is None and not no_payloads)
+        _write_import(call, folder, import_id, is_whole=not (session or period or no_payloads))
         return
     with looking(call) as (kit, _):
         refuse_inside(folder, kit.store.url, "DIR")
         facts: dict[str, int | str] = {"payloads": "no" if no_payloads else "yes"}
         if session is not None:
             facts["session"] = find_session(kit, session)
+        if period is not None:
+            ends = {"since": period.since, "until": period.until}
+            facts |= {name: text for name, text in ends.items() if text}
         # Told before: the entry goes along, and what could not be told never left.
         if tell(call, kit, [entry_of(kit, AuditType.TRAIL_EXPORTED, None, facts)]):
             anchor_if_possible(call)
         with bar(call.output, "export") as show:
             result = write_export(
-                kit, folder, session, include_payloads=not no_payloads, on_file=_counting(show)
+                kit,
+                folder,
+                session,
+                period=period,
+                include_payloads=not no_payloads,
+                on_file=_counting(show),
             )
     if call.output.as_json:
-        call.output.data(
-            {
-                "folder": str(result.folder),
-                "session": result.session_id,
-                "entries": result.entries,
-                "signed_size": result.signed_size,
-                "files": result.files,
-                "bytes": result.bytes,
-                "payloads": not no_payloads,
-                "absent": result.absent,
-            }
-        )
-        return
-    call.output.line(
+        call.output.data(_fields(result, period, has_payloads=not no_payloads))
+    else:
+        _print(call.output, result, period, has_payloads=not no_payloads)
+
+
+def _period(since: datetime | None, until: datetime | None, session: str | None) -> Period | None:
+    """Answer the period that is wanted; None where it is everything.
+
+    Raises:
+        UsageError: it ends before it begins, or goes with a session.
+    """
+    if since is None and until is None:
+        return None
+    if session is not None:
+        raise click.UsageError("a session is exported whole: give either --session, or --from and --to")
+    if since is not None and until is not None and since >= until:
+        raise click.UsageError("--from lies before --to")
+    from holdfast.application.audit.period import Period
+
+    return Period.between(since, until)
+
+
+def _fields(result: ExportResult, period: Period | None, *, has_payloads: bool) -> dict[str, object]:
+    return {
+        "folder": str(result.folder),
+        "session": result.session_id,
+        "from": (period.since if period else "") or None,
+        "to": (period.until if period else "") or None,
+        "entries": result.entries,
+        "signed_size": result.signed_size,
+        "files": result.files,
+        "bytes": result.bytes,
+        "payloads": has_payloads,
+        "absent": result.absent,
+    }
+
+
+def _print(output: Output, result: ExportResult, period: Period | None, *, has_payloads: bool) -> None:
+    output.line(
         f"{counted(result.entries, 'entry')} in {counted(result.files, 'file')}, {size_text(result.bytes)}, "
         f"at {safe(result.folder)}"
     )
+    if period is not None:
+        output.note(
+            "It shows that nothing between its first and its last entry was left out, and nothing of what was"
+            " before and after: for that, export the whole log."
+        )
     if not result.signed_size:
-        call.output.note("Nothing was ever signed: run `holdfast audit anchor` first, and export again.")
+        output.note("Nothing was ever signed: run `holdfast audit anchor` first, and export again.")
     if result.absent:
-        call.output.note(
+        output.note(
             f"{counted(result.absent, 'payload')} did not come along: erased, or lost. "
             "`holdfast audit verify --payloads` on the store tells which."
         )
-    if not no_payloads:
-        call.output.note("It holds payloads, which may be personal data. Hand it on accordingly.")
+    if has_payloads:
+        output.note("It holds payloads, which may be personal data. Hand it on accordingly.")
 
 
 def _counting(show: Show) -> Callable[[str], None]:
@@ -89,7 +159,7 @@ def _write_import(call: Call, folder: str, import_id: str, *, is_whole: bool) ->
     from holdfast.application.audit.trail_copying import write_import
 
     if not is_whole:
-        raise click.UsageError("--import gives the trail as it arrived, without --session and --no-payloads")
+        raise click.UsageError("--import gives the trail as it arrived: whole, with its payloads")
     with looking(call) as (kit, _):
         refuse_inside(folder, kit.store.url, "DIR")
         facts: dict[str, int | str] = {"import": import_id, "payloads": "yes"}

@@ -1,7 +1,8 @@
-"""Verification of one session by itself: its chain, and a proof for each entry that it is in the log.
+"""Verification of a part of a log by itself: its chains, and a proof for each entry that it is in the log.
 
 Who gets one session of a log sees none of the others, and can still check that what is shown is all of this
-session up to its last entry, and that the log was signed with it.
+session up to its last entry, and that the log was signed with it. Who gets a period sees that nothing between
+its first and its last entry was left out, and nothing of what was before and after.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ from holdfast.domain.treehead import TreeHead
 
 @dataclass(frozen=True, slots=True)
 class SessionEvidence:
-    """One session as it was exported.
+    """One session, or the entries of a period, as they were exported.
 
     Attributes:
-        session_id: which.
-        lines: its lines, from the first.
+        session_id: which; None for a period, with entries of any session.
+        lines: its lines, from the first; of a period in the order of the log.
         checkpoint: the signed head; empty if there is none.
         proofs: the proof of each line, in order; None where there is none.
         read_payload: gives payloads, where those are to be checked, too.
         faults: what whoever reads it found by itself; asked for last.
     """
 
-    session_id: str
+    session_id: str | None
     lines: Iterable[bytes]
     checkpoint: bytes = b""
     proofs: Iterable[bytes | None] = ()
@@ -39,24 +40,28 @@ class SessionEvidence:
 
 
 def verify_evidence(evidence: SessionEvidence, trust: Trust) -> LogReport:
-    """Check a session; nothing in it makes this raise, only what reads it can."""
+    """Check a session or a period; nothing in it makes this raise, only what reads it can."""
     faults = Faults()
+    is_period = evidence.session_id is None
     mark = _read_checkpoint(evidence.checkpoint, trust, faults)
     walk = ChainWalk(faults, evidence.read_payload)
     proofs = iter(evidence.proofs)
     last, proven, since, index = -1, 0, "", -1
     for index, line in enumerate(evidence.lines):
+        if is_period:
+            walk.take_up(line)
         moment = walk.take(line, index, evidence.session_id)
         proof = next(proofs, None)
         if proof is None or mark is None:
             since = since or moment
             continue
         try:
-            last = _prove(proof, line, last, evidence.checkpoint, mark.head)
+            last = _prove(proof, line, last, evidence.checkpoint, mark.head, is_period=is_period)
             proven += 1
         except CheckpointError as fault:
             place = f"proof of line {index + 1}"
-            faults.add(Fault(Kind.HEAD, fault.message, place, index, evidence.session_id, index + 1))
+            session_id = evidence.session_id or ""
+            faults.add(Fault(Kind.HEAD, fault.message, place, index, session_id, index + 1))
     for found in (*_pin_faults(mark, trust), *evidence.faults):
         faults.add(found)
     return _report(walk, mark, faults, trust, proven, index + 1 - proven, since)
@@ -72,13 +77,15 @@ def _read_checkpoint(checkpoint: bytes, trust: Trust, faults: Faults) -> Mark | 
         return None
 
 
-def _prove(data: bytes, line: bytes, last: int, checkpoint: bytes, head: TreeHead) -> int:
+def _prove(data: bytes, line: bytes, last: int, checkpoint: bytes, head: TreeHead, *, is_period: bool) -> int:
     """Check the proof of a line; answer its place in the tree."""
     proof = parse_tlog_proof(data)
     if proof.checkpoint != checkpoint:
         raise CheckpointCorruptError("a proof is for another head than the one beside it")
     if proof.index <= last:
         raise CheckpointCorruptError("the entries of a session are not in their order in the log")
+    if is_period and last >= 0 and proof.index != last + 1:
+        raise CheckpointCorruptError("entries in the middle of the period were left out")
     verify_inclusion(leaf_hash(line), proof.index, head.size, proof.hashes, head.root)
     return proof.index
 

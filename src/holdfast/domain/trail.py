@@ -52,6 +52,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.ids import GENESIS
 from holdfast.domain.payload import commitment
+from holdfast.domain.release import PRODUCER_FACT, __version__
 from holdfast.domain.tiles import ENTRY_BYTES_MAX
 from holdfast.domain.time import timestamp_text
 from holdfast.domain.usual_line import read_usual
@@ -132,7 +133,13 @@ def chain(entries: Sequence[AuditEntry], head_of: Callable[[str], TrailHead]) ->
 def _start(entry: AuditEntry) -> AuditEntry:
     """Make what begins the session of an entry."""
     return AuditEntry(
-        entry.timestamp, AuditType.SESSION_STARTED, entry.session_id, agent=entry.agent, actor=entry.actor
+        entry.timestamp,
+        AuditType.SESSION_STARTED,
+        entry.session_id,
+        agent=entry.agent,
+        actor=entry.actor,
+        # Once for all that the session tells of: an entry of its own for each would be paid with each commit.
+        facts={PRODUCER_FACT: __version__},
     )
 
 

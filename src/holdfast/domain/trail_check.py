@@ -136,6 +136,16 @@ class ChainWalk:
         self._read_payload = read_payload
         self._hear = hear
 
+    def take_up(self, line: bytes) -> None:
+        """Begin a chain that is not known yet with this line: what came before it is not here."""
+        try:
+            fields = read_fields(line)
+        except CheckpointError:
+            # Taking it tells why.
+            return
+        name: str = fields["session"]
+        self.heads.setdefault(name, TrailHead(name, fields["seq"] - 1, fields["prev_hash"]))
+
     def take(self, line: bytes, index: int, session_id: str | None = None) -> str:
         """Check the next line of the chain it says it belongs to, or of a given one; answer its time.
 

@@ -18,7 +18,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -35,6 +35,7 @@ from holdfast.application.audit.log_keeping import (
 )
 from holdfast.application.audit.log_name import LOG
 from holdfast.application.audit.log_tiles import LogTiles
+from holdfast.application.audit.period import Period
 from holdfast.application.kit import Kit
 from holdfast.domain.base64_text import to_base64
 from holdfast.domain.errors import (
@@ -58,6 +59,7 @@ TAIL_FILE = "tail.jsonl"
 TRAIL_FILE = "audit_trail.jsonl"
 PAYLOADS_FILE = "payloads.jsonl"
 PAYLOADS = "payloads/"
+PERIOD = "period"
 
 #: Stands for the place of an entry that has none yet.
 _NOWHERE = 2**63 - 1
@@ -73,7 +75,7 @@ class ExportResult:
 
     Attributes:
         folder: where.
-        session_id: the session; None for the whole log.
+        session_id: the session; None for the whole log, or a period of it.
         entries: how many entries.
         signed_size: how many entries of the log the signed head covers; 0 if nothing was ever signed.
         files: how many files, and how many bytes they have.
@@ -94,26 +96,30 @@ def write_export(
     folder: str | Path,
     session_id: str | None = None,
     *,
+    period: Period | None = None,
     include_payloads: bool = True,
     on_file: Callable[[str], None] | None = None,
 ) -> ExportResult:
-    """Write the log, or one session of it, into a new folder.
+    """Write the log, or one session or a period of it, into a new folder.
 
     Args:
         kit: for its store.
         folder: it must be empty, or not there.
         session_id: of this session only.
+        period: of this period only.
         include_payloads: payloads, too; without them everything can be verified as well.
         on_file: told the name of each file before it is written.
 
     Raises:
         ConfigError: the folder is not empty.
-        CheckpointNotFoundError: there is no such session.
+        CheckpointNotFoundError: there is no such session, or nothing was recorded in the period.
         CheckpointWriteError: the folder cannot be written to.
     """
     target = Path(folder)
     export = LogExport(kit.store, include_payloads=include_payloads)
     pieces = export.log() if session_id is None else export.session(session_id)
+    if period is not None:
+        pieces = export.period(period)
     files, size = write_folder(target, pieces if on_file is None else _told(pieces, on_file))
     return ExportResult(target, session_id, export.entries, export.signed_size, files, size, export.absent)
 
@@ -242,6 +248,24 @@ class LogExport:
         for seq, proof in self._proofs(places):
             yield f"{where}/proofs/{seq:08d}.tlog-proof", [proof]
         yield README_FILE, [readme(self.checkpoint, session_id, self.entries)]
+
+    def period(self, period: Period) -> Iterator[Piece]:
+        """Give the files of a period: all from its first entry to its last, in the order of the log."""
+        first, last = period.stretch(islice(self._store.leaves(), self.size))
+        waiting = [line for line in self._store.waiting() if period.has(line)]
+        self.entries = max(last - first + 1, 0) + len(waiting)
+        if not self.entries:
+            raise CheckpointNotFoundError("nothing was recorded in that period", place=str(period))
+        places = array("q", range(first, last + 1))
+        yield from self._about_heads()
+        yield f"{PERIOD}/{TRAIL_FILE}", chain(self._stretch(places), waiting)
+        yield from self._payloads(f"{PERIOD}/{PAYLOADS_FILE}", chain(self._stretch(places), waiting))
+        for number, proof in self._proofs(places):
+            yield f"{PERIOD}/proofs/{number:08d}.tlog-proof", [proof]
+        yield README_FILE, [readme(self.checkpoint, None, self.entries, (period.since, period.until))]
+
+    def _stretch(self, places: array[int]) -> Iterator[bytes]:
+        return islice(self._store.leaves(after=places[0]), len(places)) if places else iter(())
 
     def _about_heads(self) -> Iterator[Piece]:
         if self.checkpoint:

@@ -13,6 +13,7 @@ from typing import Any
 from holdfast.application.audit.audit_export import (
     PAYLOADS,
     PAYLOADS_FILE,
+    PERIOD,
     SUMS_FILE,
     TAIL_FILE,
     TRAIL_FILE,
@@ -57,8 +58,13 @@ class ExportSource:
 
     @property
     def is_whole(self) -> bool:
-        """Tell whether this is the whole log, and not one session of it."""
+        """Tell whether this is the whole log, and not one session or a period of it."""
         return (self.folder / "tile").is_dir()
+
+    @property
+    def is_period(self) -> bool:
+        """Tell whether this holds the entries of a period."""
+        return (self.folder / PERIOD).is_dir()
 
     def checkpoint(self) -> bytes:
         """Give the newest signed head; empty if there is none."""
@@ -116,12 +122,14 @@ class ExportSource:
         )
 
     def evidence(self, *, payloads: bool = True) -> SessionEvidence:
-        """Give the one session as it is verified.
+        """Give the one session, or the period, as it is verified.
 
         Raises:
             CheckpointNotFoundError: there is none; this may be something else than an export.
             CheckpointCorruptError: there are several.
         """
+        if self.is_period:
+            return self._period(payloads=payloads)
         folders = [path for path in self.folder.glob("sessions/*") if path.is_dir()]
         if not folders:
             raise CheckpointNotFoundError(
@@ -143,6 +151,18 @@ class ExportSource:
             self.checkpoint(),
             self._proofs(where),
             (lambda session_id, seq: stored.get(seq)) if is_there else None,
+            _chained(self.sum_faults),
+        )
+
+    def _period(self, *, payloads: bool) -> SessionEvidence:
+        place = self.folder / PERIOD / PAYLOADS_FILE
+        stored = {(one.session_id, one.seq): one.stored for one in _payload_lines(place)}
+        return SessionEvidence(
+            None,
+            self._lines(f"{PERIOD}/{TRAIL_FILE}"),
+            self.checkpoint(),
+            self._proofs(PERIOD),
+            (lambda *entry: stored.get(entry)) if payloads and place.is_file() else None,
             _chained(self.sum_faults),
         )
 
