@@ -120,7 +120,7 @@ def test_a_workflow_that_ended_is_refused(run: Run, place: Place) -> None:
     result = run("--store", place.url, "recover", "W")
     assert result.exit_code == Exit.REFUSED and "ended with checkpoint 5" in result.out
     planned = run("--store", place.url, "recover", "W", "--plan")
-    assert planned.exit_code == Exit.DONE and "refused" in planned.out
+    assert planned.exit_code == Exit.REFUSED and "refused" in planned.out
     assert "W would not be recovered" in planned.out
 
 

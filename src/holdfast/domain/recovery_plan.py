@@ -49,6 +49,7 @@ class RecoveryPlan:
         is_handler_known: whether the program at hand has it.
         refusals: why nothing would be done.
         warnings: what would be different from an undisturbed run.
+        has_nothing_valid: whether it would be refused because no checkpoint verifies, and for nothing else.
     """
 
     workflow_id: str
@@ -64,6 +65,7 @@ class RecoveryPlan:
     is_handler_known: bool = False
     refusals: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    has_nothing_valid: bool = False
 
 
 def reachable(entries: Sequence[Entry], keyframes: Sequence[int], broken: set[int]) -> Iterator[Entry]:

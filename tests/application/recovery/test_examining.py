@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.application.recovery.examining import Attempt, examine
+from holdfast.application.recovery.examining import Attempt, examine, problems_of
 from holdfast.application.recovery.stopwatch import Stopwatch
 from holdfast.application.resolve import resolve
 from holdfast.domain.recovery import RecoverySettings
@@ -122,3 +122,14 @@ def test_a_record_that_is_damaged_leaves_the_listing_to_go_by() -> None:
     assert "is damaged" in attempt.warnings[0]
     assert attempt.attempts_max == 3
     assert attempt.checkpoint is not None and attempt.checkpoint.resume_handler is None
+
+
+def test_what_would_be_found_is_told_without_a_change(worker: Worker) -> None:
+    made = worker.service.create_checkpoint("W", {"n": 1}, resume_handler="resume", max_retries=1)
+    worker.service._engine.statuses.mark_recovering(made)
+    before = worker.kit.store.head("W")
+    reader, found = worker.service._engine.reader, resolve(worker.kit.store, made)
+    # Whoever began it is gone: that was the one try.
+    [problem] = problems_of(worker.kit, reader, found, WorkflowState("W"), None)
+    assert "was tried 1 times, 1 are allowed" in problem
+    assert worker.kit.store.head("W") == before

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import inf
 
 from holdfast.application.handlers import ResumeHandler
 from holdfast.application.kit import Kit
@@ -12,7 +13,7 @@ from holdfast.application.reading import Reader
 from holdfast.application.recovery.ancestry import Ancestry, described
 from holdfast.application.recovery.stopwatch import Stopwatch
 from holdfast.application.resolve import Found, living
-from holdfast.domain.checkpoint import Checkpoint, CheckpointMeta, has_ended
+from holdfast.domain.checkpoint import Checkpoint, CheckpointMeta, CheckpointStatus, has_ended
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointRecoveryError, HandlerNotFoundError
 from holdfast.domain.state import WorkflowState
 
@@ -50,6 +51,19 @@ def examine(kit: Kit, reader: Reader, attempt: Attempt, handler: Handler | None)
     attempt.problems += _status_problems(kit, attempt)
     attempt.problems += _chain_problems(kit, reader, attempt.found)
     _choose(kit, attempt, handler)
+
+
+def problems_of(
+    kit: Kit, reader: Reader, found: Found, state: WorkflowState, handler: str | None
+) -> list[str]:
+    """Tell why the work of a checkpoint would not be resumed; nothing is changed."""
+    entry = found.entry
+    if entry.status == CheckpointStatus.RECOVERING:
+        # A recovery that nobody finished counts as failed once somebody resumes the work.
+        entry = replace(entry, retry_count=entry.retry_count + 1)
+    attempt = Attempt(Found(found.workflow_id, entry), state, Stopwatch(inf))
+    examine(kit, reader, attempt, handler)
+    return attempt.problems
 
 
 def _described(kit: Kit, reader: Reader, attempt: Attempt) -> tuple[Checkpoint, int | None]:

@@ -187,13 +187,13 @@ class Recovery:
             handler is not None and self._kit.app.handlers.has(handler),
             tuple(refusals),
             tuple(account.warnings),
+            bool(refusals) and not way.refusals(account.mode),
         )
 
     def _begin(self, workflow_id: str, mode: RecoveryMode | str, target_sequence: int | None) -> _Account:
         check_workflow_id(workflow_id)
         chosen = RecoveryMode.checked(mode, target_sequence)
-        is_fresh = self._kit.recovery.on_no_valid is OnNoValid.FRESH
-        if not is_fresh:
+        if self._kit.recovery.on_no_valid is not OnNoValid.FRESH:
             known_head(self._kit.store, workflow_id)
         return _Account(workflow_id, chosen, Stopwatch(self._kit.recovery.timeout_seconds))
 
