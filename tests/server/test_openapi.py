@@ -57,6 +57,12 @@ def test_one_place_in_a_path_has_one_name():
         assert shapes.setdefault(shape, one.path) == one.path
 
 
+def test_parts_of_an_answer_are_described():
+    told = describe(OPERATIONS)["paths"]["/v1/checkpoints/{checkpoint}/state"]["get"]
+    assert {"Range", "If-Range"} <= {one["name"] for one in told["parameters"]}
+    assert {"206", "416"} <= set(told["responses"])
+
+
 def test_the_page_lists_every_operation_with_its_scope():
     page = Path("docs/http.md").read_text("utf-8").partition("## Every operation\n")[2]
     rows = [

@@ -75,6 +75,9 @@ def test_every_operation_answers_as_described_whatever_is_asked(
         served.desk.resolver_of = known_secrets("env:APP_PASSWORD")
         done = asked(served, tmp_path, 300 if campaign else 1, phases)
     assert done.returncode == 0, done.stdout[-8_000:] + done.stderr[-2_000:]
+    # None is left out, the stream neither: here it ends.
+    count = len(OPERATIONS)
+    assert f"Selected: {count}/{count}\n" in done.stdout and f"Tested: {count}\n" in done.stdout, done.stdout
 
 
 @pytest.mark.sweep

@@ -8,10 +8,16 @@ from collections.abc import Mapping
 from holdfast.domain.record import Entry
 from holdfast.server.problems import Detail, Refusal
 
+_PACKED = '-gzip"'
 
-def checkpoint_etag(entry: Entry) -> str:
-    """Name how a checkpoint stands: its content, which never changes, and what may be said about it."""
-    told = (entry.checksum, entry.uuid, entry.status, entry.retry_count, entry.pinned, entry.pruned)
+
+def checkpoint_etag(entry: Entry, noted: int = 0) -> str:
+    """Name how a checkpoint stands: its content, which never changes, and what may be said about it.
+
+    Args:
+        noted: the event that said the last of labels and note; 0: none did.
+    """
+    told = (entry.checksum, entry.uuid, entry.status, entry.retry_count, entry.pinned, entry.pruned, noted)
     return f'"{hashlib.sha256(ascii(told).encode()).hexdigest()[:32]}"'
 
 
@@ -51,5 +57,12 @@ def check_match(etag: str, headers: Mapping[str, str]) -> None:
         )
 
 
+def packed_etag(etag: str) -> str:
+    """Name the compressed bytes of a version."""
+    return etag.removesuffix('"') + _PACKED
+
+
 def _listed(header: str) -> list[str]:
-    return [one.strip() for one in header.split(",")]
+    """Read the versions that a header names; which bytes of them makes no difference there."""
+    named = (one.strip() for one in header.split(","))
+    return [one.removesuffix(_PACKED) + '"' if one.endswith(_PACKED) else one for one in named]

@@ -87,6 +87,22 @@ def _parameters(one: Operation) -> list[dict[str, Any]]:
     if one.is_stream:
         digits = {"minLength": 0, "maxLength": 15, "pattern": "^[0-9]*$"}
         found.append({**_header("Last-Event-ID", "Go on after this event.", digits), "required": False})
+    if one.has_ranges:
+        # Whatever is written there: what is no range is left aside.
+        text, part = (
+            {"type": "string"},
+            "One range of bytes, as bytes=0-99; the whole where it is no such range.",
+        )
+        found += [
+            {"name": "Range", "in": "header", "required": False, "description": part, "schema": text},
+            {
+                "name": "If-Range",
+                "in": "header",
+                "required": False,
+                "description": "The ETag of the whole that is gone on with; another: the whole as it is now.",
+                "schema": text,
+            },
+        ]
     return found
 
 

@@ -73,6 +73,7 @@ class Operation:
         also: other media types that Accept may ask for.
         alias: whether it is known without `/v1` too.
         is_stream: whether the answer goes on for as long as both sides live.
+        has_ranges: whether Range may ask for a part of the answer.
         needs_version: whether If-Match has to name what is changed.
     """
 
@@ -91,6 +92,7 @@ class Operation:
     also: tuple[str, ...] = ()
     alias: bool = False
     is_stream: bool = False
+    has_ranges: bool = False
     needs_version: bool = False
     tag: str = ""
     #: Statuses that it may end with beside success and those that all share, with what they mean.

@@ -196,6 +196,9 @@ class Clerk:
         query = None if operation.query is None else _query(operation.query, request)
         body = None if operation.body is None else _body(operation.body, await request.body(), request)
         headers = {name.lower(): value for name, value in request.headers.items()}
+        if request.method == "HEAD":
+            # It tells of the whole.
+            headers.pop("range", None)
         return Asked(request.path_params, query, body, identity, request_id, headers)
 
     def _work(self, operation: Operation, request: Request, asked: Asked[Any, Any]) -> Response:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, TypeVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
 from holdfast.server.problems import Detail, Refusal
+from holdfast.server.totals import Total
 
 Row = TypeVar("Row")
 
@@ -19,10 +20,14 @@ class Part(msgspec.Struct):
     #: What the part before ended with.
     cursor: Annotated[str, Meta(max_length=500)] | None = None
     limit: Annotated[int, Meta(ge=1, le=500)] = 100
+    #: Whether is told how many there are in all.
+    count: bool = False
 
 
-def part_of(rows: Sequence[Row], part: Part, name_of: Callable[[Row], str]) -> tuple[list[Row], str | None]:
-    """Answer a part of a listing, and the cursor that leads to the next.
+def part_of(
+    rows: Sequence[Row], part: Part, name_of: Callable[[Row], str]
+) -> tuple[list[Row], str | None, Total]:
+    """Answer a part of a listing, the cursor that leads to the next, and how many there are if asked.
 
     Args:
         name_of: answers what a row is known by; the last one of a part is the cursor.
@@ -44,4 +49,5 @@ def part_of(rows: Sequence[Row], part: Part, name_of: Callable[[Row], str]) -> t
         first = names.index(part.cursor) + 1
     chosen = list(rows[first : first + part.limit])
     is_last = first + part.limit >= len(rows)
-    return chosen, None if is_last or not chosen else name_of(chosen[-1])
+    cursor = None if is_last or not chosen else name_of(chosen[-1])
+    return chosen, cursor, len(rows) if part.count else UNSET

@@ -83,6 +83,41 @@ def test_a_numbered_state_may_be_kept_for_ever_and_others_may_not(shown):
     )
 
 
+def test_a_broken_download_is_gone_on_with(shown):
+    client, desk = shown
+    call = caller_for(client, desk, "viewer")
+    plain, value = {"accept-encoding": "identity"}, {"form": "value"}
+    whole = call("GET", STATE, headers=plain, params=value)
+    etag, cut = whole.headers["etag"], len(whole.content) // 2
+    rest = call("GET", STATE, headers={"Range": f"bytes={cut}-", "If-Range": etag}, params=value)
+    assert (rest.status_code, rest.headers["content-type"]) == (206, "application/json")
+    assert whole.content[:cut] + rest.content == whole.content
+    assert rest.headers["content-length"] == str(len(rest.content))
+    other = call("GET", STATE, headers={**plain, "Range": "bytes=1-", "If-Range": '"other"'}, params=value)
+    assert (other.status_code, other.content) == (200, whole.content)
+    beyond = call("GET", STATE, headers={"Range": "bytes=999999999-"}, params=value)
+    refused(beyond, 416, "range_not_satisfiable")
+    assert beyond.headers["content-range"] == f"bytes */{len(whole.content)}"
+    head = call("HEAD", STATE, headers={**plain, "Range": "bytes=0-1"}, params=value)
+    assert (head.status_code, head.headers["content-length"]) == (200, str(len(whole.content)))
+    kept = call("GET", STATE, headers={"If-None-Match": etag, "Range": "bytes=0-1"}, params=value)
+    assert kept.status_code == 304
+
+
+def test_compressed_bytes_are_named_apart_and_known_again(tmp_path):
+    with application("memory:") as (client, desk):
+        desk.service.create_checkpoint("W", {"text": "x" * 20_000})
+        call = caller_for(client, desk, "viewer")
+        where = "/v1/checkpoints/W@1/state?form=value"
+        etags = {
+            call("GET", where, headers={"accept-encoding": how}).headers["etag"]
+            for how in ("gzip", "identity")
+        }
+        assert len(etags) == 2
+        for etag in etags:
+            assert call("GET", where, headers={"If-None-Match": etag}).status_code == 304
+
+
 def test_the_state_at_a_point_between_checkpoints_is_shown(shown):
     client, desk = shown
     node = caller_for(client, desk, "viewer").get("/v1/checkpoints/done@event:3/state")

@@ -109,6 +109,43 @@ def test_a_checkpoint_is_pinned_and_unpinned_by_its_version(served):
     assert not resolve(desk.kit.store, "WF/1@3").entry.pinned
 
 
+def test_labels_and_a_note_are_given_by_the_version_and_told(served):
+    call, desk = served
+    etag = call("GET", PATH).headers["etag"]
+    noted = act(call, "PATCH", PATH, {"If-Match": etag}, labels=["release", "checked"], note="a plan")
+    assert noted.status_code == 200, noted.text
+    assert (noted.json()["labels"], noted.json()["note"]) == (["checked", "release"], "a plan")
+    why_told(desk, "ann", "changeCheckpoint", WHY)
+    shown = call("GET", PATH, headers={"If-None-Match": etag})
+    assert shown.status_code == 200 and shown.headers["etag"] == noted.headers["etag"] != etag
+    assert (shown.json()["labels"], shown.json()["note"]) == (["checked", "release"], "a plan")
+    assert shown.json()["noted_by"] == "ann"
+    bare = caller_for(call.client, desk, "read").get(PATH)
+    assert (bare["labels"], bare["note"], bare["noted_by"]) == (["checked", "release"], "", None)
+    assert act(call, "PATCH", PATH, {"If-Match": etag}, note="other").status_code == 412
+    kept = act(call, "PATCH", PATH, {"If-Match": shown.headers["etag"]}, pinned=True, labels=[])
+    assert (kept.json()["pinned"], kept.json()["labels"], kept.json()["note"]) == (True, [], "a plan")
+
+
+def test_a_label_that_was_given_later_is_listed_by(served):
+    call, desk = served
+    desk.service.annotate("WF/1@2", labels=["release"])
+    found = call.get("/v1/checkpoints?run=WF%2F1&label=release")["items"]
+    assert [row["id"] for row in found] == ["WF/1@2"]
+    assert call.get("/v1/checkpoints?run=WF%2F1&label=other")["items"] == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"labels": ["a\nb"]}, {"labels": [""]}, {"labels": ["x"] * 21}, {"note": "x" * 2_001}, {"note": 3}],
+)
+def test_what_cannot_be_said_is_refused(served, body):
+    call, _ = served
+    etag = call("GET", PATH).headers["etag"]
+    assert act(call, "PATCH", PATH, {"If-Match": etag}, **body).status_code == 422
+    assert call.get(PATH)["labels"] == []
+
+
 def test_a_change_has_to_say_what_it_changes(served):
     call, desk = served
     missing = act(call, "PATCH", PATH, pinned=True)

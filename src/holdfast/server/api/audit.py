@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
 from holdfast.application.audit.audit_event import PayloadState, open_payload
 from holdfast.application.audit.audit_query import AuditQuery
@@ -24,6 +24,7 @@ from holdfast.domain.treehead import parse_head
 from holdfast.server.desk import Desk
 from holdfast.server.operation import Answer, Asked, Operation
 from holdfast.server.problems import Refusal
+from holdfast.server.totals import Total, total_of
 
 #: So many lines are read at once, and so many at most for one page.
 _PORTION = 500
@@ -63,6 +64,7 @@ class AuditPage(msgspec.Struct):
     next_cursor: str | None
     size: int
     anchored: int
+    total: Total = UNSET
 
 
 class AuditDetail(msgspec.Struct):
@@ -90,6 +92,7 @@ class EntriesQuery(msgspec.Struct):
     order: Literal["newest", "oldest"] = "newest"
     cursor: Annotated[str, Meta(pattern=r"^[0-9]{1,15}$")] | None = None
     limit: Annotated[int, Meta(ge=1, le=500)] = 100
+    count: bool = False
 
 
 class LinesQuery(msgspec.Struct):
@@ -123,15 +126,31 @@ def entries(desk: Desk, asked: Asked[EntriesQuery, None]) -> AuditPage:
     for index, line in numbered:
         looked_at += 1
         position = index if is_newest else index + 1
-        if any(chosen.candidates([line])):
-            row = row_of(index, line, anchored)
-            if row.problem or chosen.matches(decode_entry(line, None)):
-                rows.append(row)
+        if _is_wanted(chosen, line):
+            rows.append(row_of(index, line, anchored))
         if len(rows) == query.limit or looked_at == _LOOKED_AT_MAX:
             break
     has_more = position > 0 if is_newest else position < size
     desk.note(AuditType.TRAIL_READ, query.workflow, {"entries": len(rows)})
-    return AuditPage(rows, str(position) if has_more and looked_at else None, size, anchored)
+    cursor = str(position) if has_more and looked_at else None
+    return AuditPage(rows, cursor, size, anchored, _total(desk, asked, chosen, size))
+
+
+def _is_wanted(chosen: AuditQuery, line: bytes) -> bool:
+    """Tell whether a line is asked for; one that cannot be read may be."""
+    if not any(chosen.candidates([line])):
+        return False
+    try:
+        return chosen.matches(decode_entry(line, None))
+    except CheckpointError:
+        return True
+
+
+def _total(desk: Desk, asked: Asked[EntriesQuery, None], chosen: AuditQuery, size: int) -> Total:
+    if asked.query.count and chosen == AuditQuery():
+        return size
+    lines = (line for _, line in _forward(desk, 0, size))
+    return total_of((_is_wanted(chosen, line) for line in lines), is_asked=asked.query.count)
 
 
 def _aware(moment: datetime | None) -> datetime | None:

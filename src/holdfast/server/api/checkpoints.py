@@ -7,8 +7,10 @@ from itertools import islice
 from typing import Any, Literal
 
 import msgspec
+from msgspec import UNSET
 
-from holdfast.application.insight.checkpoint_listing import CheckpointFilter, checkpoint_page
+from holdfast.application.annotating import annotation_of, annotations_of
+from holdfast.application.insight.checkpoint_listing import CheckpointFilter, checkpoint_page, matched
 from holdfast.application.insight.checkpoint_rows import CheckpointRow, checkpoint_row
 from holdfast.application.insight.event_story import words
 from holdfast.application.insight.state_nodes import children_of
@@ -16,6 +18,7 @@ from holdfast.application.loading import record_fields
 from holdfast.application.quarantine_marks import is_quarantined
 from holdfast.application.resolve import Found
 from holdfast.domain.access import Scope
+from holdfast.domain.annotation import Annotation
 from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES
 from holdfast.domain.errors import CheckpointError
 from holdfast.domain.ids import check_workflow_id
@@ -25,6 +28,7 @@ from holdfast.server.desk import Desk
 from holdfast.server.etags import checkpoint_etag, is_named
 from holdfast.server.operation import Answer, Asked, Operation
 from holdfast.server.packing import packed
+from holdfast.server.totals import Total, total_of
 
 _FIELDS_MAX = 200
 
@@ -53,6 +57,7 @@ class CheckpointsQuery(msgspec.Struct):
     until: datetime | None = None
     cursor: Cursor | None = None
     limit: Limit = 100
+    count: bool = False
 
 
 class CheckpointPage(msgspec.Struct):
@@ -64,6 +69,7 @@ class CheckpointPage(msgspec.Struct):
     items: list[CheckpointRow]
     next_cursor: str | None
     is_complete: bool = True
+    total: Total = UNSET
 
 
 class StateField(msgspec.Struct):
@@ -96,6 +102,10 @@ class CheckpointDetail(msgspec.Struct):
     fields: list[StateField]
     forked_from: str | None
     problem: str
+    #: Said of it since it was made, beside the label of its row; the note for whoever may read states.
+    labels: list[str]
+    note: str
+    noted_by: str | None
 
 
 def list_checkpoints(desk: Desk, asked: Asked[CheckpointsQuery, None]) -> CheckpointPage:
@@ -109,25 +119,51 @@ def list_checkpoints(desk: Desk, asked: Asked[CheckpointsQuery, None]) -> Checkp
         query.label,
         aware(query.since),
         aware(query.until),
+        _labelled(desk, query),
     )
     rows, following = checkpoint_page(desk.runs, wanted, query.cursor, query.limit)
-    return CheckpointPage(rows, following, query.run is not None or desk.runs.is_complete)
+    total = total_of(matched(desk.runs, wanted), is_asked=query.count)
+    is_complete = query.run is not None or desk.runs.is_complete
+    if query.count and not is_complete:
+        # Of those that were not looked at nobody knows.
+        total = None
+    return CheckpointPage(rows, following, is_complete, total)
+
+
+def _labelled(desk: Desk, query: CheckpointsQuery) -> frozenset[int]:
+    """Answer the checkpoints of one workflow that were given a label later; of all of them nobody knows."""
+    if query.run is None or query.label is None:
+        return frozenset()
+    found = [Found(query.run, entry) for entry in desk.kit.store.entries(query.run) if not entry.pruned]
+    said = annotations_of(desk.reader, query.run, found)
+    return frozenset(sequence for sequence, one in said.items() if query.label in one.labels)
 
 
 def show_checkpoint(desk: Desk, asked: Asked[None, None]) -> Answer:
     """Tell everything about one checkpoint but its state."""
     found = found_checkpoint(desk, asked.path["checkpoint"])
-    etag = checkpoint_etag(found.entry)
+    said = _said(desk, found)
+    etag = checkpoint_etag(found.entry, said.event_seq)
     is_set_aside = is_quarantined(desk.kit.store, found.workflow_id, found.entry.sequence)
     # Whether it is set aside is no part of its version.
     headers = {"ETag": etag, "Cache-Control": "no-store" if is_set_aside else "private, no-cache"}
     if not is_set_aside and is_named(etag, asked.headers.get("if-none-match", "")):
         return Answer(status=304, headers=headers)
     may_look = asked.identity.may(Scope.STATE_READ)
-    return packed(asked, _detail(desk, found, is_set_aside=is_set_aside, may_look=may_look), headers)
+    return packed(asked, _detail(desk, found, said, is_set_aside=is_set_aside, may_look=may_look), headers)
 
 
-def _detail(desk: Desk, found: Found, *, is_set_aside: bool, may_look: bool) -> CheckpointDetail:
+def _said(desk: Desk, found: Found) -> Annotation:
+    try:
+        return annotation_of(desk.reader, found)
+    except CheckpointError:
+        # Told where its events are listed; what it is does not depend on it.
+        return Annotation()
+
+
+def _detail(
+    desk: Desk, found: Found, said: Annotation, *, is_set_aside: bool, may_look: bool
+) -> CheckpointDetail:
     record, problem = _record(desk, found)
     tree: dict[str, Any] = {}
     if may_look and not problem:
@@ -151,6 +187,9 @@ def _detail(desk: Desk, found: Found, *, is_set_aside: bool, may_look: bool) -> 
         ],
         origin.point if origin is not None and before is None else None,
         problem,
+        list(said.labels),
+        said.note if may_look else "",
+        said.by if may_look else None,
     )
 
 

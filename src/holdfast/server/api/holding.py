@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec import UNSET
 
 from holdfast.application.holding import Hold
 from holdfast.domain.access import Scope
@@ -11,6 +12,7 @@ from holdfast.server.desk import Desk
 from holdfast.server.operation import Asked, Operation
 from holdfast.server.problems import Refusal
 from holdfast.server.slices import Part, part_of
+from holdfast.server.totals import Total
 
 
 class HoldRow(msgspec.Struct):
@@ -31,6 +33,7 @@ class HoldPage(msgspec.Struct):
 
     items: list[HoldRow]
     next_cursor: str | None
+    total: Total = UNSET
 
 
 class PlaceHold(Acting):
@@ -42,8 +45,8 @@ class PlaceHold(Acting):
 
 def list_holds(desk: Desk, asked: Asked[Part, None]) -> HoldPage:
     """List the holds that stand."""
-    chosen, cursor = part_of(desk.service.holds.listing(), asked.query, lambda hold: hold.id)
-    return HoldPage([hold_row(hold) for hold in chosen], cursor)
+    chosen, cursor, total = part_of(desk.service.holds.listing(), asked.query, lambda hold: hold.id)
+    return HoldPage([hold_row(hold) for hold in chosen], cursor, total)
 
 
 def place_hold(desk: Desk, asked: Asked[None, PlaceHold]) -> HoldRow:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec import UNSET
 
 from holdfast.domain.access import Scope
 from holdfast.server.acting import CHANGING, NOT_FOUND, Acting, begin
@@ -11,6 +12,7 @@ from holdfast.server.operation import Asked, Operation
 from holdfast.server.operations import OperationRow
 from holdfast.server.problems import Refusal
 from holdfast.server.slices import Part, part_of
+from holdfast.server.totals import Total
 
 
 class OperationPage(msgspec.Struct):
@@ -18,6 +20,7 @@ class OperationPage(msgspec.Struct):
 
     items: list[OperationRow]
     next_cursor: str | None
+    total: Total = UNSET
 
 
 def list_operations(desk: Desk, asked: Asked[Part, None]) -> OperationPage:

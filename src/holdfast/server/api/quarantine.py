@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec import UNSET
 
 from holdfast.application.quarantine_files import report_of, report_or_remains, reports
 from holdfast.application.quarantine_marks import is_quarantined
@@ -20,6 +21,7 @@ from holdfast.server.acting import CHANGING, READING, Acting, Name, begin
 from holdfast.server.desk import Desk
 from holdfast.server.operation import Asked, Operation
 from holdfast.server.slices import Part, part_of
+from holdfast.server.totals import Total
 
 
 class QuarantineRow(msgspec.Struct):
@@ -47,6 +49,7 @@ class QuarantinePage(msgspec.Struct):
 
     items: list[QuarantineRow]
     next_cursor: str | None
+    total: Total = UNSET
 
 
 class QuarantineDetail(msgspec.Struct):
@@ -79,8 +82,8 @@ class Revalidation(msgspec.Struct):
 def list_quarantine(desk: Desk, asked: Asked[Part, None]) -> QuarantinePage:
     """List what was set aside."""
     found = reports(desk.kit.store)[::-1]
-    chosen, cursor = part_of(found, asked.query, lambda one: one.name)
-    return QuarantinePage([_row(one) for one in chosen], cursor)
+    chosen, cursor, total = part_of(found, asked.query, lambda one: one.name)
+    return QuarantinePage([_row(one) for one in chosen], cursor, total)
 
 
 def get_quarantined(desk: Desk, asked: Asked[None, None]) -> QuarantineDetail:

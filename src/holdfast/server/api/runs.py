@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
 from holdfast.application.insight.agents import AgentStats, agents_of
-from holdfast.application.insight.event_rows import event_page
+from holdfast.application.insight.event_rows import event_page, of_type
 from holdfast.application.insight.lineage import Fork
 from holdfast.application.insight.questions import OpenQuestion, all_questions, questions_of
 from holdfast.application.insight.runs import RunFilter, RunRow, RunState
@@ -23,6 +23,7 @@ from holdfast.server.acting import READING
 from holdfast.server.api.reading import Cursor, Limit, Text, aware, known_run, raw_json, shown_row
 from holdfast.server.desk import Desk
 from holdfast.server.operation import Asked, Operation
+from holdfast.server.totals import Total, total_of
 
 _STATES = "|".join(RunState)
 #: One status, or several with commas.
@@ -39,6 +40,7 @@ class RunsQuery(msgspec.Struct):
     q: Text | None = None
     cursor: Cursor | None = None
     limit: Limit = 100
+    count: bool = False
 
 
 class RunPage(msgspec.Struct):
@@ -50,6 +52,7 @@ class RunPage(msgspec.Struct):
     items: list[RunRow]
     next_cursor: str | None
     is_complete: bool = True
+    total: Total = UNSET
 
 
 class LeaseRow(msgspec.Struct):
@@ -117,6 +120,7 @@ class EventsQuery(msgspec.Struct):
     order: Literal["oldest", "newest"] = "oldest"
     cursor: Cursor | None = None
     limit: Limit = 100
+    count: bool = False
 
 
 class EventRow(msgspec.Struct):
@@ -138,6 +142,7 @@ class EventPageRows(msgspec.Struct):
 
     items: list[EventRow]
     next_cursor: str | None
+    total: Total = UNSET
 
 
 def list_runs(desk: Desk, asked: Asked[RunsQuery, None]) -> RunPage:
@@ -151,7 +156,11 @@ def list_runs(desk: Desk, asked: Asked[RunsQuery, None]) -> RunPage:
         query.q or "",
     )
     rows, following = desk.runs.page(wanted, query.cursor, query.limit)
-    return RunPage([shown_row(asked, row) for row in rows], following, desk.runs.is_complete)
+    total = total_of((wanted.matches(*pair) for pair in desk.runs.all()), is_asked=query.count)
+    if query.count and not desk.runs.is_complete:
+        # Of those that were not looked at nobody knows.
+        total = None
+    return RunPage([shown_row(asked, row) for row in rows], following, desk.runs.is_complete, total)
 
 
 def show_run(desk: Desk, asked: Asked[None, None]) -> RunDetail:
@@ -191,7 +200,8 @@ def list_events(desk: Desk, asked: Asked[EventsQuery, None]) -> EventPageRows:
     if page.events:
         numbers = [event.seq for event in page.events]
         desk.note(AuditType.EVENTS_READ, name, {"first": min(numbers), "last": max(numbers)})
-    return EventPageRows([_event_row(event) for event in page.events], page.next_cursor)
+    total = total_of(of_type(desk.kit, name, query.type), is_asked=query.count)
+    return EventPageRows([_event_row(event) for event in page.events], page.next_cursor, total)
 
 
 def list_run_questions(desk: Desk, asked: Asked[None, None]) -> QuestionList:

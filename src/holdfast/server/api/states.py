@@ -19,7 +19,7 @@ from holdfast.server.api.reading import Limit, check_meaning
 from holdfast.server.desk import Desk
 from holdfast.server.etags import is_named
 from holdfast.server.operation import Answer, Asked, Operation
-from holdfast.server.packing import packed
+from holdfast.server.ranges import ranged
 
 _FOR_EVER = "private, max-age=31536000, immutable"
 _LOOK_AGAIN = "private, no-cache"
@@ -78,7 +78,7 @@ def show_state(desk: Desk, asked: Asked[StateQuery, None]) -> Answer:
         return Answer(status=304, headers=headers)
     desk.note_looked(point)
     if query.form == "value":
-        return packed(asked, plainjson.dumps(place), headers)
+        return ranged(asked, plainjson.dumps(place), headers)
     children = [_child(one) for one in children_of(place, pointer, query.after, query.limit)]
     told = query.after + len(children)
     node = node_at(place, pointer)
@@ -95,7 +95,7 @@ def show_state(desk: Desk, asked: Asked[StateQuery, None]) -> Answer:
         point.remarks,
         _value(node),
     )
-    return packed(asked, shown, headers)
+    return ranged(asked, shown, headers)
 
 
 def _child(node: Node) -> ChildNode:
@@ -135,10 +135,13 @@ OPERATIONS = (
         query=StateQuery,
         result=StateNode | msgspec.Raw,
         tag="checkpoints",
+        has_ranges=True,
         problems={
             **READING,
+            206: "The bytes that Range asks for.",
             304: "It is what If-None-Match names.",
             409: "Several have such a name, or what is stored is damaged.",
+            416: "It has no such bytes.",
         },
     ),
 )

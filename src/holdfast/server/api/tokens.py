@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
 from holdfast.domain.access import Scope, Token
 from holdfast.domain.errors import StoreDamageWarning
@@ -17,6 +17,7 @@ from holdfast.server.desk import Desk
 from holdfast.server.idempotency import ShownOnce
 from holdfast.server.operation import Asked, Operation
 from holdfast.server.slices import Part, part_of
+from holdfast.server.totals import Total
 
 #: A scope or a role.
 _Word = Annotated[str, Meta(min_length=1, max_length=40)]
@@ -39,6 +40,7 @@ class TokenPage(msgspec.Struct):
 
     items: list[TokenRow]
     next_cursor: str | None
+    total: Total = UNSET
 
 
 class NewToken(Acting):
@@ -65,8 +67,8 @@ def list_tokens(desk: Desk, asked: Asked[Part, None]) -> TokenPage:
         # A damaged one is worth nothing; `holdfast token list` tells of it.
         warnings.simplefilter("ignore", StoreDamageWarning)
         tokens = desk.service.tokens.listing()
-    chosen, cursor = part_of(tokens, asked.query, lambda token: token.id)
-    return TokenPage([_row(desk, token) for token in chosen], cursor)
+    chosen, cursor, total = part_of(tokens, asked.query, lambda token: token.id)
+    return TokenPage([_row(desk, token) for token in chosen], cursor, total)
 
 
 def create_token(desk: Desk, asked: Asked[None, NewToken]) -> ShownOnce:

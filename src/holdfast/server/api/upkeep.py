@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Annotated, TypeVar
 
 import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
+from holdfast.application.annotating import annotation_of
 from holdfast.application.reading import Reader
 from holdfast.application.resolve import resolve
 from holdfast.application.validate import list_workflow, told, validate_listed
 from holdfast.domain.access import Scope
+from holdfast.domain.annotation import LABEL_CHARS_MAX, LABELS_MAX, NOTE_CHARS_MAX, check_labels
 from holdfast.domain.audit_type import AuditType, Outcome
 from holdfast.domain.errors import CheckpointError
 from holdfast.domain.event import decode_event
@@ -23,8 +27,10 @@ from holdfast.server.desk import Desk
 from holdfast.server.etags import check_match, checkpoint_etag
 from holdfast.server.operation import Answer, Asked, Operation
 from holdfast.server.operations import OperationRow, Progress
+from holdfast.server.problems import Refusal
 
 _NAMED_MAX = 500
+_T = TypeVar("_T")
 
 
 class Validate(Acting):
@@ -36,11 +42,18 @@ class Validate(Acting):
     deep: bool = False
 
 
+Label = Annotated[str, Meta(min_length=1, max_length=LABEL_CHARS_MAX, pattern=r"\S")]
+
+
 class Change(Acting):
-    """What is to be changed of a checkpoint; its label was given with it, and cannot be."""
+    """What is to be changed of a checkpoint; what is left out stays, and the checkpoint itself does."""
 
     #: Whether it stays whatever retention says.
-    pinned: bool
+    pinned: bool | UnsetType = UNSET
+    #: All that it is to have, beside the one that it was made with.
+    labels: Annotated[list[Label], Meta(max_length=LABELS_MAX)] | UnsetType = UNSET
+    #: For people; "" takes it away. It can be erased with its workflow.
+    note: Annotated[str, Meta(max_length=NOTE_CHARS_MAX)] | UnsetType = UNSET
 
 
 class Validation(msgspec.Struct):
@@ -79,6 +92,9 @@ class Standing(msgspec.Struct):
     status: str
     retry_count: int
     updated_at: str
+    labels: list[str]
+    #: For whoever may read states.
+    note: str
 
 
 def validate_checkpoint(desk: Desk, asked: Asked[None, Acting]) -> Validation:
@@ -181,17 +197,35 @@ def _tell(desk: Desk, body: Validate, tally: _Tally) -> None:
 
 
 def change_checkpoint(desk: Desk, asked: Asked[None, Change]) -> Answer:
-    """Pin a checkpoint, or leave it to retention again."""
-    found = resolve(desk.kit.store, asked.path["checkpoint"])
-    check_match(checkpoint_etag(found.entry), asked.headers)
+    """Pin a checkpoint or leave it to retention again, and say something about it."""
+    body, store = asked.body, desk.kit.store
+    labels, note = _given(body.labels), _given(body.note)
+    if body.pinned is UNSET and labels is None and note is None:
+        raise Refusal(422, "invalid_request", "nothing is to be changed", hint="Send pinned, labels or note.")
+    check_labels(labels or ())
+    found = resolve(store, asked.path["checkpoint"])
+    check_match(checkpoint_etag(found.entry, annotation_of(desk.reader, found).event_seq), asked.headers)
     begin(desk, asked, "changeCheckpoint", found.workflow_id)
-    change = desk.service.pin if asked.body.pinned else desk.service.unpin
-    stands = change(found.id)
+    if labels is not None or note is not None:
+        desk.service.annotate(found.id, labels=labels, note=note)
+    if body.pinned is not UNSET:
+        (desk.service.pin if body.pinned else desk.service.unpin)(found.id)
+    entry, said = resolve(store, found.id).entry, annotation_of(desk.reader, found)
+    may_look = asked.identity.may(Scope.STATE_READ)
     standing = Standing(
-        str(found), stands.pinned, str(stands.status), stands.retry_count, timestamp_text(stands.updated_at)
+        str(found),
+        entry.pinned,
+        entry.status,
+        entry.retry_count,
+        timestamp_text(desk.kit.clock.now()),
+        list(said.labels),
+        said.note if may_look else "",
     )
-    etag = checkpoint_etag(resolve(desk.kit.store, found.id).entry)
-    return Answer(standing, 200, {"ETag": etag})
+    return Answer(standing, 200, {"ETag": checkpoint_etag(entry, said.event_seq)})
+
+
+def _given(value: _T | UnsetType) -> _T | None:
+    return None if isinstance(value, UnsetType) else value
 
 
 OPERATIONS = (
@@ -227,7 +261,7 @@ OPERATIONS = (
         "PATCH",
         "/checkpoints/{checkpoint}",
         Scope.WRITE,
-        "Pin a checkpoint, so that it stays whatever retention says, or unpin it.",
+        "Pin a checkpoint or unpin it, and give it labels and a note.",
         change_checkpoint,
         body=Change,
         result=Standing,

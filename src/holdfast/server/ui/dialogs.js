@@ -7,6 +7,8 @@ import { Reveal } from "./dialogs_reveal.js";
 
 
 export const DIALOGS = {
+  // Few say something: it is loaded for those.
+  annotate: { load: async () => (await import("./dialogs_noting.js")).Annotate },
   approve: Approve,
   answer: Approve,
   cancel: Cancel,

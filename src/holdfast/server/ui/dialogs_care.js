@@ -75,7 +75,7 @@ function Pruned({ answer }) {
 }
 
 /** Ask which version of a checkpoint stands now; a change has to name it. */
-async function versionOf(checkpoint) {
+export async function versionOf(checkpoint) {
   const response = await fetch(`/v1${path`/checkpoints/${checkpoint}`}`, { credentials: "same-origin",
     headers: { Accept: "application/json" }, cache: "no-store" });
   if (!response.ok) throw new ApiError(response.status, await response.json().catch(() => ({})));

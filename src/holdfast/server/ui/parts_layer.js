@@ -63,7 +63,8 @@ export function closeDialog() {
 /** Show one of the acting dialogs: "recover", "fork", "answer" and so on, by their names in dialogs.js. */
 export async function act(kind, props = {}) {
   const { DIALOGS } = await import("./dialogs.js");
-  if (DIALOGS[kind]) showDialog(DIALOGS[kind], props);
+  const found = DIALOGS[kind];
+  if (found) showDialog(found.load ? await found.load() : found, props);
 }
 
 /** Say something for a moment. */

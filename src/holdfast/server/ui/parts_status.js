@@ -15,7 +15,7 @@ const ICONS = {
     "M3 13V3M3 13h10M6 10V7M9 10V5M12 10V8",
   search: "M7 3a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM10 10l3 3", info:
     "M8 3a5 5 0 1 0 0 10A5 5 0 0 0 8 3zM8 7.5v3M8 5.4v.1",
-  copy: "M6 6h7v7H6zM10 6V3H3v7h3", pin: "M6 3h4l-.5 4L12 9H4l2.5-2zM8 9v4.5", fork:
+  copy: "M6 6h7v7H6zM10 6V3H3v7h3", edit: "M3 13l.7-3L10.5 3.2l2.3 2.3L6 12.3z", pin: "M6 3h4l-.5 4L12 9H4l2.5-2zM8 9v4.5", fork:
     "M5 3v3c0 2 6 1 6 4v3M5 6v7M11 10",
   sun: "M8 5.5a2.5 2.5 0 1 0 0 5 2.5 2.5 0 0 0 0-5zM8 2v1M8 13v1M2 8h1M13 8h1M4 4l.6.6"
     + "M11.4 11.4l.6.6M4 12l.6-.6M11.4 4.6l.6-.6",

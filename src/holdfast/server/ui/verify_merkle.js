@@ -135,39 +135,3 @@ export async function verifyInclusion(leaf, index, size, proof, root) {
     throw new Fault("proof", `leaf ${index} is not in the tree of ${size} leaves with that root`, { index });
   }
 }
-
-/** Check that the tree with the second root grew out of the one with the first; throws a Fault if not. */
-export async function verifyConsistency(size1, root1, size2, root2, proof) {
-  if (!Number.isSafeInteger(size1) || !Number.isSafeInteger(size2) || size1 <= 0 || size1 > size2) {
-    throw new Fault("proof", `there is no proof of consistency from ${size1} to ${size2} leaves`);
-  }
-  checkHashes([root1, root2, ...proof], "a proof of consistency");
-  if (size1 === size2 && proof.length) {
-    throw new Fault("proof", "a proof of consistency between equal sizes is not empty");
-  }
-  const [old, grown] = size1 === size2 ? [root1, root1] : await rebuilt(size1, root1, size2, proof);
-  if (!isSame(old, root1) || !isSame(grown, root2)) {
-    throw new Fault("proof", `the tree of ${size2} leaves did not grow out of the one with ${size1}`);
-  }
-}
-
-async function rebuilt(size1, root1, size2, proof) {
-  if (!proof.length) throw new Fault("proof", `the proof from ${size1} to ${size2} leaves is empty`);
-  // The root of a perfect old tree is where the proof would start: it is left out there.
-  const path = Number.isInteger(Math.log2(size1)) ? [root1, ...proof] : proof;
-  let [old, last] = [size1 - 1, size2 - 1];
-  while (isOdd(old)) [old, last] = [half(old), half(last)];
-  let [oldRoot, newRoot] = [path[0], path[0]];
-  for (const step of path.slice(1)) {
-    if (last === 0) throw new Fault("proof", `the proof from ${size1} to ${size2} leaves is too long`);
-    if (isOdd(old) || old === last) {
-      [oldRoot, newRoot] = await Promise.all([nodeHash(step, oldRoot), nodeHash(step, newRoot)]);
-      while (!isOdd(old) && old) [old, last] = [half(old), half(last)];
-    } else {
-      newRoot = await nodeHash(newRoot, step);
-    }
-    [old, last] = [half(old), half(last)];
-  }
-  if (last) throw new Fault("proof", `the proof from ${size1} to ${size2} leaves is too short`);
-  return [oldRoot, newRoot];
-}

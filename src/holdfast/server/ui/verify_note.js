@@ -1,6 +1,6 @@
-// Signed notes, tree heads and .tlog-proof files (C2SP), read strictly: everything has one spelling.
+// Signed notes and tree heads (C2SP), read strictly: everything has one spelling.
 
-import { Fault, HASH_BYTES, concat, hex, isSame, leafHash, sha256, verifyInclusion } from "./verify_merkle.js";
+import { Fault, HASH_BYTES, concat, hex, isSame, sha256 } from "./verify_merkle.js";
 
 const DASH = "\u2014 ";
 const ED25519 = 1;
@@ -85,7 +85,7 @@ function parseSignature(line) {
   return { name, keyId: data.slice(0, KEY_ID_BYTES), data: data.slice(KEY_ID_BYTES) };
 }
 
-export function parseNumber(text, what) {
+function parseNumber(text, what) {
   if (!NUMBER.test(text) || !Number.isSafeInteger(Number(text))) throw new Fault("head",
     `${what} is not a number`);
   return Number(text);
@@ -105,7 +105,7 @@ export function parseHead(text) {
 let ed25519Support = null;
 
 /** Whether this browser can check Ed25519 signatures. */
-export function canCheckSignatures() {
+function canCheckSignatures() {
   ed25519Support ??= crypto.subtle.importKey("raw", BASE_POINT, "Ed25519", false, ["verify"]).then(
     () => true,
     () => false,
@@ -152,33 +152,4 @@ async function isRight(key, text, signature) {
     proof = proof.slice(TIME_BYTES);
   }
   return proof.length === SIGNATURE_BYTES && isSigned(key.publicKey, message, proof);
-}
-
-/** Read a .tlog-proof file. */
-export function parseTlogProof(bytes) {
-  const text = decode(bytes, "a proof");
-  const split = text.indexOf("\n\n");
-  const lines = text.slice(0, split).split("\n");
-  if (split < 0 || lines.shift() !== "c2sp.org/tlog-proof@v1") throw new Fault("proof",
-    "this is no .tlog-proof file");
-  if (lines[0]?.startsWith("extra ")) fromBase64(lines.shift().slice(6), "the extra data of a proof");
-  if (!lines[0]?.startsWith("index ")) throw new Fault("proof", "a proof does not tell an index");
-  const index = parseNumber(lines.shift().slice(6), "the index of a proof");
-  if (lines.length > 63) throw new Fault("proof", `a proof has ${lines.length} hashes`);
-  const hashes = lines.map((line, at) => fromBase64(line, `hash ${at + 1} of a proof`));
-  return { index, hashes, checkpoint: encoder.encode(text.slice(split + 2)) };
-}
-
-/** Check that a line is in the log that a proof tells of; answers the steps, each with what came of it. */
-export async function verifyProof(proofBytes, line, vkeys, index = null) {
-  const proof = parseTlogProof(proofBytes);
-  const note = parseNote(proof.checkpoint);
-  const head = parseHead(note.text);
-  const keys = await Promise.all(vkeys.map(parseVkey));
-  const signature = await checkSignatures(note, keys, head.origin);
-  if (index !== null && proof.index !== index) {
-    throw new Fault("proof", `the proof is for leaf ${proof.index}, not for leaf ${index}`, { index });
-  }
-  await verifyInclusion(await leafHash(line), proof.index, head.size, proof.hashes, head.root);
-  return { index: proof.index, hashes: proof.hashes.length, head, signature };
 }

@@ -11,6 +11,14 @@ import StateTree from "./state_tree.js";
 
 const TONES = ["info", "violet", "ok", "warn", "quiet"];
 const FIELDS_SHOWN = 5;
+// Tone, icon, the words on the badge, and what they mean.
+const SIGNATURES = {
+  signed: ["ok", "lock", "signed", "Its entry lies under a signed head: checksum, proof and signature were checked."],
+  waiting: ["warn", "ring", "waits for a signed head", "No signed head covers its entry yet."],
+  untold: ["quiet", "question", "not in the trail", "No entry tells of it: the trail was off, or it was copied here."],
+  broken: ["bad", "cross", "does not verify", "What the trail says of it is not right."],
+  unknown: ["warn", "question", "signature not known", "It cannot be told here."],
+};
 
 export default function Checkpoint({ params, query }) {
   const detail = useGet(path`/checkpoints/${params.id}`, { live: (event) => Boolean(detail.data) &&
@@ -48,6 +56,8 @@ function Actions({ found, reload }) {
       title="Difference to the parent (d)">Diff with parent</${Button}>
     <${Button} icon="pin" scope="write" onClick=${() => act(row.pinned ? "unpin" : "pin", { checkpoint: id,
       onDone: reload })}>${row.pinned ? "Unpin" : "Pin"}</${Button}>
+    <${Button} icon="edit" scope="write" onClick=${() => act("annotate", { checkpoint: id, labels: found.labels,
+      note: found.note, onDone: reload })}>Annotate</${Button}>
     <${Button} icon="check" scope="write" onClick=${() => act("validate", {
       checkpoint: id })}>Validate</${Button}>
     <${Button} icon="fork" scope="recover" disabled=${row.pruned} onClick=${() => act("fork", {
@@ -73,8 +83,44 @@ function unfit({ row, is_quarantined: isAside, problem }) {
   return problem ? "It cannot be read." : "";
 }
 
+/** Whether a signed head covers the checkpoint; of a head that is signed meanwhile the trail tells. */
+function useSignature(id, run) {
+  return useGet(path`/checkpoints/${id}/signature`, { live: (event) => event.type === "HEAD_SIGNED" ||
+    event.workflow_id === run });
+}
+
+function Signature({ told: { data, problem } }) {
+  if (problem) return html`<${Badge} tone="warn" icon="question" title=${problem.message}>signature not known</${Badge}>`;
+  if (!data) return null;
+  const [tone, icon, said, meaning] = SIGNATURES[data.state];
+  const why = data.problem ? `${meaning} ${data.problem}` : meaning;
+  const badge = html`<span data-testid="signature" data-signature=${data.state}><${Badge} tone=${tone}
+    icon=${icon} title=${why}>${said}</${Badge}></span>`;
+  return data.index === null || !may("audit:read") ? badge : html`<a href=${to.entry(data.index)}>${badge}</a>`;
+}
+
+/** The same at length, for whoever has no pointer to hover with. */
+function signatureFacts({ data }) {
+  if (!data) return [];
+  const [, , said, meaning] = SIGNATURES[data.state];
+  const entry = data.index === null ? null : `entry ${countText(data.index)}`;
+  return [
+    ["Signature", html`<span data-testid="signature-fact">${said}${entry ? html` (${may("audit:read")
+      ? html`<a href=${to.entry(data.index)}>${entry}</a>` : entry}${data.size
+      ? `, the newest head covers ${countText(data.size)}` : ""})` : ""}</span><br /><span class="muted">${
+      data.problem || meaning}</span>`, "anchor"],
+    data.key && ["Signed by", html`<code>${data.key}</code> <span class="muted">${data.is_own_key
+      ? "the key of this server" : "a key that the log names: compare it"}</span>`],
+  ];
+}
+
+function made({ data }) {
+  return data?.producer ? `Holdfast ${data.producer}` : null;
+}
+
 function Body({ found, query }) {
   const { row } = found;
+  const told = useSignature(row.id, row.workflow_id);
   return html`<div class="columns">
     <div class="stack">
       <div class="row" data-testid="chips"><${Status} value=${row.status} />${row.pinned ? html`<${Status}
@@ -82,9 +128,12 @@ function Body({ found, query }) {
         ${found.is_quarantined ? html`<a href=${to.quarantine()}><${Status} value="quarantined" /></a>`
           : null}${row.pruned ? html`<${Status} value="pruned" />` : null}
         ${row.label ? html`<${Badge} tone="info" title="Label">${row.label}</${Badge}>`
-          : null}${row.retry_count ? html`<${Badge} tone="warn" icon="retry">
-          ${row.retry_count} of ${found.max_retries} retries</${Badge}>` : null}</div>
+          : null}${found.labels.map((label) => html`<${Badge} tone="info" title="Label, given later">${label}
+          </${Badge}>`)}${row.retry_count ? html`<${Badge} tone="warn" icon="retry">
+          ${row.retry_count} of ${found.max_retries} retries</${Badge}>` : null}<${Signature} told=${told} /></div>
       ${found.summary ? html`<p class="summary"><${Long} text=${found.summary} max=${800} /></p>` : null}
+      ${found.note ? html`<blockquote class="said" data-testid="note"><${Long} text=${found.note} max=${800} />
+        ${found.noted_by ? html`<footer class="muted">${found.noted_by}</footer>` : null}</blockquote>` : null}
       ${found.problem ? html`<${Problem} problem=${{ message: found.problem, code: "cannot_be_read",
         hint: "Validate it, or recover the run from an older one." }} />` : null}
       ${found.error_message ? html`<div class="problem" role="note"><${Icon} name="warn" /><div><p
@@ -93,7 +142,7 @@ function Body({ found, query }) {
       <${Card} title="State" actions=${html`<span class="muted"><${Bytes} value=${row.size_bytes} /></span>`}>
         <${State} found=${found} query=${query} /></${Card}>
     </div>
-    <div class="stack"><${About} found=${found} /><${Fields} found=${found} /></div></div>`;
+    <div class="stack"><${About} found=${found} told=${told} /><${Fields} found=${found} /></div></div>`;
 }
 
 function State({ found, query }) {
@@ -107,7 +156,7 @@ function State({ found, query }) {
       : ""}`} />`;
 }
 
-function About({ found }) {
+function About({ found, told }) {
   const { row } = found;
   return html`<${Card} title="About it"><${Facts} items=${[
     ["Id", html`<span class="id"><code>${short(row.id, 40)}</code><${Copy} text=${row.id} label="Copy the id" />
@@ -119,13 +168,14 @@ function About({ found }) {
       </a>`],
     ["Checksum", html`<span class="id"><code title=${row.checksum}>${short(row.checksum.replace(/^sha256:/,
       ""), 18)}</code><${Copy} text=${row.checksum} label="Copy the checksum" /></span>`, "checksum"],
+    ...signatureFacts(told),
     ["State", html`<${Bytes} value=${row.size_bytes} />`], ["Stored", html`<${Bytes} value=${row.stored_bytes}
       />`],
     ["Type", row.type], ["Stage", row.stage_id], ["Agent", row.agent_id], ["Phase", row.phase], ["Session",
       row.session_id && html`<a href=${to.audit({ session: row.session_id })}>${short(row.session_id, 30)}
       </a>`],
     ["Resumes with", found.resume_handler && html`<code>${found.resume_handler}</code>`], ["Agent version",
-      found.agent_version], ["Schema", found.schema_version],
+      found.agent_version], ["Made with", made(told)], ["Schema", found.schema_version],
     ["UUID", html`<span class="id"><code>${short(row.uuid, 18)}</code><${Copy} text=${row.uuid}
       label="Copy the UUID" /></span>`],
   ]} /><${Command} text=${`holdfast show ${quoted(row.id)}`} />

@@ -30,12 +30,12 @@ export default function Quarantine({ query }) {
           { key: "state", label: "State", width: "128px", render: (row) => html`<${Standing} row=${row} />` },
           { key: "place", label: "What", render: (row) => html`<a href=${to.quarantine({ name: row.name })}
             title=${row.place}>${short(row.place, 40)}</a>` },
-          { key: "kind", label: "Kind", isWide: true },
+          { key: "kind", label: "Kind", isSpare: true },
           { key: "reason", label: "Why", render: (row) => html`<span class="reason" title=${row.reason}>${short(row.reason,
             80)}</span>` },
-          { key: "found_at", label: "Since", width: "110px", render: (row) => html`<${Time} at=${row.found_at}
+          { key: "found_at", label: "Since", width: "110px", isWide: true, render: (row) => html`<${Time} at=${row.found_at}
             />` },
-          { key: "found_by", label: "Found by", isWide: true, render: (row) => row.found_by ?? "" },
+          { key: "found_by", label: "Found by", isSpare: true, render: (row) => row.found_by ?? "" },
           { key: "size_bytes", label: "Bytes", align: "right", isWide: true, render: (row) => html`<${Bytes}
             value=${row.size_bytes} />` },
         ]} /></${Card}>`}</${Page}>`;

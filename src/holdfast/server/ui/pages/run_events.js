@@ -34,7 +34,7 @@ const COLUMNS = [
   { key: "time", label: "Time", render: (event) => html`<${Time} at=${event.time} />` },
   { key: "type", label: "Type", render: (event) => html`<code>${short(event.type, 40)}</code>` },
   { key: "agent", label: "Agent", isWide: true, render: (event) => short(event.agent || "–", 28) },
-  { key: "step", label: "Step", isWide: true, render: (event) => short(event.step || "–", 28) },
+  { key: "step", label: "Step", render: (event) => short(event.step || "–", 28) },
   { key: "data", label: "What", isWide: true, isFill: true, render: (event) =>
     html`<code class="muted">${event.is_erased ? "erased" : shown(event.data)}</code>` },
 ];

@@ -61,12 +61,12 @@ function Risks({ found }) {
         command="holdfast demo" />`} columns=${[
         { key: "level", label: "Risk", width: "110px", render: (row) => html`<${Badge}
           tone=${LEVELS[row.level]?.[0]} icon=${LEVELS[row.level]?.[1]}>${row.level}</${Badge}>` },
-        right("points", "Points", countText, { title: "0 to 100, the sum of the reasons" }),
+        right("points", "Points", countText, { title: "0 to 100, the sum of the reasons", isWide: true }),
         { key: "workflow_id", label: "Run", render: run },
         { key: "reasons", label: "Why", render: (row) => html`<ul class="reasons">${row.reasons.map((reason) =>
           html`<li><span class="num muted">+${reason.points}</span> ${reason.words}</li>`)}</ul>
           ${row.reasons.length ? null : html`<span class="muted">nothing speaks against it</span>`}` },
-        { key: "agents", label: "Agents", isWide: true, render: (row) => short(row.agents.join(", "), 40) },
+        { key: "agents", label: "Agents", isSpare: true, render: (row) => short(row.agents.join(", "), 40) },
         { key: "last_written", label: "Last written", isWide: true, render: (row) => html`<${Time}
           at=${row.last_written} />` },
       ]} />`;
