@@ -162,6 +162,15 @@ def test_what_was_set_aside_says_how_to_be_done_with_it(run: Run, store: Path):
     assert run("doctor", "--store", store).exit_code == 0
 
 
+def test_what_to_do_about_a_full_quarantine_is_said_once(run: Run, store: Path):
+    for number in range(5):
+        quarantine.set_aside(Disk(str(store)), f"piece-{number}", "flipped", b"x")
+    said = run("doctor", "--store", store).out
+    assert said.count("flipped") == 5 and said.count("quarantine drop") == 1
+    checks = run("doctor", "--json", "--store", store).data["checks"]
+    assert sum("quarantine drop" in check["hint"] for check in checks) == 5
+
+
 @pytest.mark.parametrize("harm", [Path.unlink, lambda ring: ring.write_bytes(b"")])
 def test_a_journal_without_its_ring_is_no_healthy_store(
     run: Run, store: Path, harm: Callable[[Path], object]

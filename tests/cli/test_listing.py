@@ -10,7 +10,7 @@ from holdfast.cli.exits import Exit
 from holdfast.cli.listing import time_text
 from holdfast.domain.checkpoint import CheckpointStatus
 from holdfast.domain.run_events import RUN_UPDATED
-from tests.cli.conftest import Run
+from tests.cli.conftest import Result, Run
 
 
 def test_workflows_are_listed_newest_first(run: Run, store: Path):
@@ -116,3 +116,39 @@ def test_a_status_that_nothing_has_is_a_mistake(run: Run, store: Path):
 def test_the_statuses_are_those_of_runs_and_checkpoints():
     assert set(listing._RUN_STATES) == set(RunState)
     assert set(listing._CHECKPOINT_STATES) == set(CheckpointStatus)
+
+
+def _names(told: Result) -> list[str]:
+    return [one["workflow_id"] for one in told.data["workflows"]]
+
+
+def test_a_branch_is_a_workflow_and_what_was_forked_from_it(run: Run, store: Path):
+    for origin, new in (("WF-1@2", "F-1"), ("F-1", "F-2"), ("WF-1@1", "G-1"), ("WF-2", "H-1")):
+        run("fork", origin, new, "--store", store)
+    listed = ("list", "--store", store, "--json", "--sort", "name", "--branch")
+    assert _names(run(*listed, "WF-1")) == ["F-1", "F-2", "G-1", "WF-1"]
+    assert _names(run(*listed, "F-1")) == ["F-1", "F-2"]
+    assert _names(run(*listed, "H-1")) == ["H-1"]
+    page = run(*listed, "WF-1", "--limit", 3)
+    assert page.data["total"] == 4
+    assert _names(run(*listed, "WF-1", "--limit", 3, "--cursor", page.data["next_cursor"])) == ["WF-1"]
+
+
+def test_a_branch_goes_with_filters_and_as_a_tree(run: Run, store: Path):
+    for origin, new in (("WF-1@2", "F-1"), ("F-1", "F-2")):
+        run("fork", origin, new, "--store", store)
+    with bootstrap.open(str(store)) as service:
+        service.create_checkpoint("F-2", {"n": 1}, type="workflow_complete")
+        service.create_checkpoint("WF-2", {"n": 1}, type="workflow_complete")
+    done = run("list", "--branch", "WF-1", "--status", "completed", "--store", store, "--json")
+    assert _names(done) == ["F-2"]
+    tree = run("list", "--branch", "F-1", "--tree", "--store", store).out
+    assert tree == "F-1 from WF-1@2: 1 checkpoint\n`- F-2 from F-1@1: 2 checkpoints\n"
+
+
+def test_a_branch_that_is_not_there_is_not_found_and_one_with_a_workflow_is_wrong_usage(
+    run: Run, store: Path
+):
+    missing = run("list", "--branch", "WF-3", "--store", store)
+    assert missing.exit_code == Exit.NOT_FOUND and "Did you mean WF-" in missing.err
+    assert run("list", "WF-1", "--branch", "WF-1", "--store", store).exit_code == Exit.USAGE

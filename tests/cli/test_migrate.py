@@ -89,6 +89,7 @@ def test_the_result_for_programs(run: Run, store: Path):
         "ready": 0,
         "migrated": 1,
         "failed": 0,
+        "backup": None,
     }
     assert sequences(store) == {"WF-1": 2, "WF-2": 2}
 
@@ -192,3 +193,46 @@ def test_on_a_terminal_a_bar_shows_how_far_it_is(run: Run, store: Path, monkeypa
     result = run("migrate", "--dry-run", "--app", "reef_flows:app", "--store", store)
     assert result.exit_code == 0
     assert "migrate" in result.err
+
+
+def test_states_are_brought_to_an_earlier_version_that_all_programs_know(run: Run, store: Path):
+    going = ("migrate", "--to", "1.1.0", "--app", "reef_flows:app", "--store", store, "--json")
+    planned = run(*going, "--dry-run").data
+    assert [one["target"] for one in planned["workflows"]] == ["1.1.0", "1.1.0"]
+    assert run(*going, "--apply").data["migrated"] == 2
+    assert run(*going, "--apply").data["current"] == 2
+    with holdfast.open(str(store), read_only=True) as service:
+        assert {service.list_checkpoints(name)[0].schema_version for name in ("WF-1", "WF-2")} == {"1.1.0"}
+    rest = run("migrate", "WF-1", "--apply", "--app", "reef_flows:app", "--store", store, "--json").data
+    assert rest["workflows"][0]["steps"] == ["1.1.0 -> 1.2.0"]
+    back = run("migrate", "WF-1", *going[1:], "--apply")
+    assert back.exit_code == Exit.OTHER_FORMAT and sequences(store)["WF-1"] == 4
+
+
+@pytest.mark.parametrize(("version", "leave"), [("2", Exit.USAGE), ("1.3.0", Exit.OTHER_FORMAT)])
+def test_a_version_that_the_program_does_not_know_is_refused(
+    run: Run, store: Path, version: str, leave: Exit
+):
+    result = run("migrate", "--apply", "--to", version, "--app", "reef_flows:app", "--store", store)
+    assert result.exit_code == leave and sequences(store) == {"WF-1": 2, "WF-2": 1}
+
+
+def test_a_backup_is_written_first_and_holds_what_was(run: Run, store: Path):
+    going = ("migrate", "--app", "reef_flows:app", "--store", store, "--backup", "before.holdfast")
+    assert run(*going, "--dry-run").exit_code == 0 and not Path("before.holdfast").exists()
+    told = run(*going, "--apply", "--json").data
+    assert told["backup"] == "before.holdfast" and told["migrated"] == 2
+    kept = run("--store", "sqlite:before.holdfast", "show", "WF-1", "--state", "--json")
+    assert kept.exit_code == 0 and "ask, decide, act" in kept.out
+    assert run("import", "archive", "before.holdfast", "--store", "other").exit_code == 0
+
+
+def test_without_its_backup_nothing_is_migrated(run: Run, store: Path):
+    going = ("migrate", "--apply", "--app", "reef_flows:app", "--store", store, "--backup")
+    Path("mine").write_text("mine")
+    assert run(*going, "mine").exit_code == Exit.REFUSED
+    assert run(*going, "no/such/folder").exit_code == Exit.USAGE
+    for record in store.glob("checkpoints/**/*.json*"):
+        record.write_bytes(record.read_bytes().replace(b"ask", b"axk"))
+    assert run(*going, "half").exit_code == Exit.CORRUPT
+    assert not Path("half").exists() and Path("mine").read_text() == "mine"

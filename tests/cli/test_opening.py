@@ -30,6 +30,24 @@ def test_a_missing_store_ends_with_10(run: Run, args):
     assert not Path("nowhere").exists()
 
 
+@pytest.mark.parametrize("url", ["nowhere", "file:nowhere", "sqlite:nowhere"])
+def test_who_named_a_place_without_a_store_is_told(run: Run, monkeypatch, url):
+    Path("holdfast.toml").write_text(f'store = "{url}"\n')
+    assert "store in holdfast.toml names this place." in run("list").err
+    monkeypatch.setenv("HOLDFAST_STORE", url)
+    result = run("list")
+    assert result.exit_code == Exit.NO_STORE
+    assert "HOLDFAST_STORE names this place." in result.err and "holdfast init" in result.err
+    assert "HOLDFAST_STORE" not in run("list", "--store", "elsewhere").err
+
+
+def test_a_store_in_the_folder_that_was_named_is_told(run: Run, tmp_path: Path):
+    fill(tmp_path / "project" / ".holdfast")
+    result = run("list", "--store", tmp_path / "project")
+    assert result.exit_code == Exit.NO_STORE
+    assert f"There is one in it: {tmp_path / 'project' / '.holdfast'}." in result.err
+
+
 @pytest.mark.parametrize("args", READING, ids=lambda args: args[0])
 def test_a_store_of_a_newer_format_ends_with_40(run: Run, store: Path, args):
     settings = store / "holdfast.json"
@@ -168,6 +186,12 @@ def test_a_sequence_that_is_not_there_is_told_which_are(run: Run, store: Path):
     result = run("show", "WF-1@9", "--store", store)
     assert result.exit_code == Exit.NOT_FOUND
     assert "WF-1 has checkpoints 1 to 3." in result.err
+
+
+def test_what_selects_no_checkpoint_is_told_what_does(run: Run, store: Path):
+    result = run("show", "WF-1@newest", "--store", store)
+    assert result.exit_code == Exit.NOT_FOUND
+    assert "WF-1 is there; a checkpoint of it is @42, @latest" in result.err and "@newest" in result.err
 
 
 def test_a_uuid_that_is_not_there_is_not_found(run: Run, store: Path):

@@ -55,7 +55,7 @@ def test_lines_tell_what_is_worth_one(capsys: pytest.CaptureFixture[str]) -> Non
         "plan: started (attempt 2)",
         "plan: done in 0.2 s",
         "extra: skipped: not needed",
-        "phase 1 of 2 is over, 1 checkpoint",
+        "phase 1 of 2 is over, 1 checkpoint so far",
         "research[0]: done in 1 min 15 s, 1 of 3",
         "publish: waits for an answer to ok: Publish it?",
         "publish: ok was denied",

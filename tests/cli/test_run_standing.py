@@ -35,6 +35,7 @@ def test_what_is_not_there_does_not_stand(run: Run, store: Path) -> None:
 def test_what_cannot_be_read_is_left_to_recovery(run: Run, tmp_path: Path) -> None:
     with holdfast.open("own") as service:
         service.create_checkpoint("WF-1", {"a": 1})
+        service.append_event("WF-1", "NOTED", {"a": 2})
     [path] = Path("own").glob("events/*/wf-1*/*.jsonl")
     path.write_bytes(path.read_bytes().replace(b"WF-1", b"WF-2"))
     assert standing(Call("own"), "WF-1") == {}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import bootstrap
+from holdfast import __version__, bootstrap
 from holdfast.cli.exits import Exit
 from holdfast.domain.plain import TypeRegistry
 from tests.cli.conftest import Run, damage_record, entries, fill
@@ -37,6 +37,29 @@ def test_meta_leaves_the_state_alone(run: Run, store: Path):
     assert list(meta) == ["checkpoint"]
     assert meta["checkpoint"]["keyframe"]["format"] == "json"
     assert meta["checkpoint"]["session_id"] == "s-1"
+
+
+def test_what_was_said_of_it_later_is_shown_and_listed_by(run: Run, store: Path):
+    with bootstrap.open(f"file:{store}", actor="ann") as service:
+        service.annotate("WF-1@2", labels=["release"], note="before the move")
+    out = run("show", "WF-1@2", "--meta", "--store", store).out
+    assert "labels       release" in out and "note         before the move" in out
+    shown = run("show", "WF-1@2", "--meta", "--json", "--store", store).data["checkpoint"]
+    assert (shown["labels"], shown["note"], shown["noted_by"]) == (["release"], "before the move", "ann")
+    listed = run("list", "WF-1", "--label", "release", "--json", "--store", store).data
+    assert [row["id"] for row in listed["checkpoints"]] == ["WF-1@2"]
+
+
+def test_it_is_told_whether_a_signed_head_covers_it_and_what_made_it(run: Run, store: Path):
+    before = run("show", "WF-1@1", "--meta", "--json", "--store", store).data["checkpoint"]
+    assert (before["signature"]["state"], before["producer"]) == ("waiting", __version__)
+    assert "waits for the next signed head" in run("show", "WF-1@1", "--store", store).out
+    run("audit", "anchor", "--store", store)
+    told = run("show", "WF-1@1", "--meta", "--json", "--store", store).data["checkpoint"]["signature"]
+    assert (told["state"], told["is_own_key"], told["problem"]) == ("signed", True, "")
+    out = run("show", "WF-1@1", "--store", store).out
+    assert f"signed, entry {told['index']} under the head of {told['size']}" in out
+    assert f"Holdfast {__version__}" in out
 
 
 @pytest.mark.parametrize("name", ["WF-1@2", "WF-1@latest~1", "WF-1@3~1"])

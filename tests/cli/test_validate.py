@@ -129,6 +129,7 @@ def test_what_is_damaged_is_set_aside_if_asked_and_what_hangs_on_it_is_not(run: 
     assert result.exit_code == Exit.CORRUPT
     [line] = [line for line in result.out.splitlines() if line.startswith("set aside")]
     assert "WF-1@2: the bytes are kept as" in line
+    assert "quarantine list" in result.err and "--quarantine" not in result.err
     again = run("validate", "--quarantine", "--json", "--store", store).data
     assert len(again["quarantined"]) == 1 and again["not_set_aside"] == []
 

@@ -33,7 +33,7 @@ _SECONDS_MAX = 0.5
 _LOOKED_AT_MAX = 20_000
 
 #: Names of arguments and options that are a workflow, and of those that may be a checkpoint of one.
-_WORKFLOWS = frozenset({"workflow", "workflows", "workflow_id"})
+_WORKFLOWS = frozenset({"workflow", "workflows", "workflow_id", "branch"})
 _CHECKPOINTS = frozenset({"a", "b", "checkpoint", "checkpoints", "point"})
 #: Of these commands the argument `name` is a checkpoint, or `target` a workflow.
 _NAMED = {

@@ -6,8 +6,9 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
+from itertools import zip_longest
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -224,10 +225,17 @@ def _print(output: Output, url: str, checks: list[Check], fixed: list[str], *, i
     for one in fixed:
         output.line(f"{'would mend' if is_dry else 'mended'}  {safe(one)}")
     output.line(output.bold(f"Store {safe(url)}"))
-    for check in checks:
+    for check in _hinted_once(checks):
         output.lines(_check_lines(output, check))
     verdict = "healthy" if not failed else counted(failed, "check") + " failed"
     output.line(f"{verdict}, {counted(warned, 'warning')}")
+
+
+def _hinted_once(checks: list[Check]) -> Iterator[Check]:
+    """Leave what to do below the last of those that say the same: a full quarantine fits on a screen."""
+    for check, following in zip_longest(checks, checks[1:]):
+        is_said_again = following is not None and following.hint == check.hint
+        yield replace(check, hint="") if is_said_again else check
 
 
 def _check_lines(output: Output, check: Check) -> Iterator[str]:

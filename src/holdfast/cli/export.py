@@ -45,17 +45,24 @@ def command(call: Call, workflows: tuple[str, ...], everything: bool, out: str, 
     """
     if bool(workflows) == everything:
         raise click.UsageError("name workflows, or give --all")
-    _check_place(out)
+    check_place(out)
     with reading(call) as kit:
         chosen = list(dict.fromkeys(find_workflow(kit, name) for name in workflows))
         chosen = chosen or sorted(kit.store.workflows())
-        if not change.dry_run:
-            # Told before: what could not be told never left.
-            told: dict[str, int | str] = {"to": "archive", "workflows": len(chosen), **reason_facts(change)}
-            tell(call, kit, [entry_of(kit, AuditType.STORE_COPIED, None, told)])
-        result = _export(call.output, kit, chosen, out, with_trail=everything, dry_run=change.dry_run)
+        result = write_archive(call, kit, chosen, out, with_trail=everything, change=change)
         places = (kit.store.url, f"sqlite:{os.path.realpath(out)}")
     _finish(call.output, places, result, out)
+
+
+def write_archive(
+    call: Call, kit: Kit, workflow_ids: list[str], out: str, *, with_trail: bool, change: Change
+) -> CopyResult:
+    """Write workflows into a new file, and tell of it in the trail."""
+    if not change.dry_run:
+        # Told before: what could not be told never left.
+        told: dict[str, int | str] = {"to": "archive", "workflows": len(workflow_ids), **reason_facts(change)}
+        tell(call, kit, [entry_of(kit, AuditType.STORE_COPIED, None, told)])
+    return _export(call.output, kit, workflow_ids, out, with_trail=with_trail, dry_run=change.dry_run)
 
 
 def reason_facts(change: Change) -> dict[str, int | str]:
@@ -63,7 +70,13 @@ def reason_facts(change: Change) -> dict[str, int | str]:
     return {} if change.reason is None else {"reason": change.reason}
 
 
-def _check_place(out: str) -> None:
+def check_place(out: str) -> None:
+    """Refuse a file that is there already, or that cannot be made.
+
+    Raises:
+        Failure: there is something of that name.
+        UsageError: its folder is not there.
+    """
     if os.path.lexists(out):
         raise Failure(
             "refused",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -13,6 +14,7 @@ from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.output import Output
 from holdfast.cli.shared_options import META, command_options, root_options
 from holdfast.cli.surroundings import Surroundings
+from holdfast.domain.errors import StoreNotFoundError
 
 HELP_WIDTH = 80
 
@@ -111,7 +113,11 @@ class StoreCommand(click.Command):
         assert self.callback is not None
         call = Call.of(context)
         with call.surroundings.entered(context.command_path):
-            return context.invoke(self.callback, call, **context.params)
+            try:
+                return context.invoke(self.callback, call, **context.params)
+            except StoreNotFoundError as error:
+                hint = _where_to_look(call.store, error.place) or error.hint
+                raise StoreNotFoundError(error.message, place=error.place, hint=hint) from error
 
 
 class Commands(click.Group):
@@ -163,6 +169,23 @@ def did_you_mean(typed: str, names: Iterable[str]) -> str:
     others = [name for name in islice(names, _NAMES_COMPARED_MAX) if name != typed]
     close = get_close_matches(typed, others, n=3, cutoff=0.6)
     return f"Did you mean {' or '.join(close)}?" if close else ""
+
+
+def _where_to_look(flag: str | None, place: str) -> str:
+    """Say who named a place without a store, where that was no flag; or that there is one in the folder."""
+    inside = os.path.join(place, ".holdfast")
+    if os.path.isfile(os.path.join(inside, "holdfast.json")):
+        return f"There is one in it: {inside}."
+    if flag is not None:
+        return ""
+    from holdfast.config import Config
+    from holdfast.config_sources import Source
+
+    given = Config.traced()[1].get("store")
+    if given is None or os.path.abspath(str(given.value).partition(":")[2] or str(given.value)) != place:
+        return ""
+    who = given.key if given.source is Source.ENVIRONMENT else f"{given.key} in {given.place}"
+    return f"{who} names this place. Correct it, or make a store here with `holdfast init`."
 
 
 def _print_version(context: click.Context, option: click.Parameter, value: bool) -> None:

@@ -64,6 +64,11 @@ def family(store: Store, workflow_id: str) -> Kin:
     return next(root for root in forest(store) if any(kin.workflow_id == workflow_id for kin in root.all()))
 
 
+def branch_of(store: Store, workflow_id: str) -> Kin:
+    """Answer a workflow with everything that was forked from it, directly or not."""
+    return _related(store).get(workflow_id) or Kin(workflow_id)
+
+
 def _related(store: Store) -> dict[str, Kin]:
     from holdfast.application.forks import forks
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -30,6 +30,8 @@ class Filters:
     session: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    #: Numbers of checkpoints of the one workflow that were given the label after they were made.
+    labelled: frozenset[int] = frozenset()
 
     def chosen(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Yield those that are wanted; what has no checkpoint is none of them where anything is asked for."""
@@ -47,9 +49,12 @@ class Filters:
                 entry is not None
                 and entry.timestamp >= since
                 and (not until or entry.timestamp < until)
-                and all(getattr(entry, name) == value for name, value in wanted.items())
+                and all(self._has(entry, name, value) for name, value in wanted.items())
             ):
                 yield row
+
+    def _has(self, entry: Entry, name: str, value: str) -> bool:
+        return getattr(entry, name) == value or (name == "label" and entry.sequence in self.labelled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +111,14 @@ def workflow_page(
     cursor: str | None,
     limit: int,
     is_wanted: Callable[[str], bool] | None = None,
+    branch: Collection[str] | None = None,
 ) -> Page:
     """Answer a page of the workflows of a store, each with its newest checkpoint.
 
     Args:
         is_wanted: tells by its name whether a workflow stands as is asked for, in place of the checkpoint's
             status.
+        branch: only these workflows; all of them where it is None.
     """
     from holdfast.application.resolve import living
 
@@ -122,7 +129,8 @@ def workflow_page(
         return (name if sort == "name" else entry.timestamp if entry else ""), name
 
     order = _Order(f"workflows {sort}", key, (int if sort == "size" else str, str), sort in _DESCENDING)
-    names = (name for name in store.workflows() if is_wanted is None or is_wanted(name))
+    known = store.workflows() if branch is None else branch
+    names = (name for name in known if is_wanted is None or is_wanted(name))
     rows = ((name, next(living(store, name), None)) for name in names)
     chosen = wanted if is_wanted is None else replace(wanted, status=None)
     ordered = order.sorted(chosen.chosen(rows))

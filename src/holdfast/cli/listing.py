@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,6 +35,7 @@ _CHECKPOINT_STATES = ("active", "completed", "failed", "recovering")
 @click.option("--until", metavar="TIME", callback=read_moment, help="Only earlier ones.")
 @click.option("--sort", type=click.Choice(SORTS), default=SORTS[0], show_default=True, help="Which first.")
 @click.option("--cursor", metavar="C", help="Go on after a page: the next_cursor that it told.")
+@click.option("--branch", metavar="WORKFLOW", help="Only this workflow and what was forked from it.")
 @click.option("--tree", is_flag=True, help="Show which workflow was forked from which.")
 @click.option(
     "--limit",
@@ -48,6 +50,7 @@ def command(
     workflow: str | None,
     sort: str,
     cursor: str | None,
+    branch: str | None,
     tree: bool,
     limit: int,
     **filters: Any,
@@ -63,20 +66,24 @@ def command(
     """
     wanted = Filters(**filters)
     _check_status(wanted.status, is_run=workflow is None)
+    if workflow is not None and branch is not None:
+        raise click.UsageError("--branch lists workflows: leave the other WORKFLOW out")
     with reading(call) as kit:
-        if workflow is not None:
-            find_workflow(kit, workflow)
+        for name in filter(None, (workflow, branch)):
+            find_workflow(kit, name)
         if tree:
             if cursor or wanted != Filters():
-                raise click.UsageError("--tree goes with WORKFLOW, --limit and nothing else")
-            _list_tree(call.output, kit, workflow, limit)
+                raise click.UsageError("--tree goes with WORKFLOW or --branch, --limit and nothing else")
+            _list_tree(call.output, kit, workflow, branch, limit)
         elif workflow is None:
             from holdfast.application.insight.runs import RunBook
 
             book = RunBook(kit)
-            page = workflow_page(kit.store, wanted, sort, cursor, limit, _stands_so(book, wanted))
+            names = None if branch is None else _names_of(kit, branch)
+            page = workflow_page(kit.store, wanted, sort, cursor, limit, _stands_so(book, wanted), names)
             _list_workflows(call.output, kit, book, page)
         else:
+            wanted = replace(wanted, labelled=_labelled(kit, workflow, wanted.label))
             page = checkpoint_page(kit.store, workflow, wanted, sort, cursor, limit)
             _list_checkpoints(call.output, kit, workflow, page)
 
@@ -90,6 +97,19 @@ def _check_status(status: str | None, *, is_run: bool) -> None:
     known = [*(_RUN_STATES if is_run else ()), *_CHECKPOINT_STATES]
     if status is not None and status not in known:
         raise click.UsageError(f"--status is one of {', '.join(dict.fromkeys(known))}")
+
+
+def _labelled(kit: Kit, workflow_id: str, label: str | None) -> frozenset[int]:
+    """Answer the checkpoints that were given a label after they were made."""
+    if label is None:
+        return frozenset()
+    from holdfast.application.annotating import annotations_of
+    from holdfast.application.reading import Reader
+    from holdfast.application.resolve import Found
+
+    found = [Found(workflow_id, entry) for entry in kit.store.entries(workflow_id) if not entry.pruned]
+    said = annotations_of(Reader(kit), workflow_id, found)
+    return frozenset(sequence for sequence, one in said.items() if label in one.labels)
 
 
 def _stands_so(book: RunBook, wanted: Filters) -> Callable[[str], bool] | None:
@@ -155,10 +175,20 @@ def _list_checkpoints(output: Output, kit: Kit, workflow_id: str, page: Page) ->
     _tell_rest(output, page, "checkpoint")
 
 
-def _list_tree(output: Output, kit: Kit, workflow_id: str | None, limit: int) -> None:
-    from holdfast.cli.lineage import family, forest
+def _names_of(kit: Kit, branch: str) -> list[str]:
+    """Name the workflows of a branch, its first one first."""
+    from holdfast.cli.lineage import branch_of
 
-    roots = forest(kit.store) if workflow_id is None else [family(kit.store, workflow_id)]
+    return [kin.workflow_id for kin in branch_of(kit.store, branch).all()]
+
+
+def _list_tree(output: Output, kit: Kit, workflow_id: str | None, branch: str | None, limit: int) -> None:
+    from holdfast.cli.lineage import branch_of, family, forest
+
+    if branch is not None:
+        roots = [branch_of(kit.store, branch)]
+    else:
+        roots = forest(kit.store) if workflow_id is None else [family(kit.store, workflow_id)]
     if output.as_json:
         trees = [root.fields(kit.store) for root in roots[:limit]]
         output.data({"store": kit.store.url, "trees": trees, "total": len(roots)})

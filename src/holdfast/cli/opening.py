@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from holdfast.domain.audit_type import AuditType
 
 _SETTINGS = "holdfast.json"
+_SELECTORS = "@42, @latest, @latest~1, @phase:2 or @stage:NAME"
 
 
 def session_name() -> str:
@@ -246,6 +247,9 @@ def _meant_checkpoint(kit: Kit, text: str) -> str:
     if not workflow_id:
         return ""
     if not kit.store.head(workflow_id).sequence:
+        before, at, selector = workflow_id.rpartition("@")
+        if at and before and kit.store.head(before).sequence:
+            return f"{before} is there; a checkpoint of it is {_SELECTORS}, not @{selector}."
         return did_you_mean(workflow_id, kit.store.workflows())
     kept = [entry.sequence for entry in living(kit.store, workflow_id)]
     return f"{workflow_id} has checkpoints {kept[-1]} to {kept[0]}." if kept else ""

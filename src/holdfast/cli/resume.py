@@ -117,7 +117,7 @@ def _check_together(target: str, new_id: str | None, agent: str | None, inputs: 
     if agent is not None and is_checkpoint:
         raise click.UsageError("--from goes with the ID of a workflow, not with a checkpoint")
     if is_checkpoint and new_id is None:
-        raise click.UsageError("a checkpoint is gone on with under another name: give --as")
+        raise click.UsageError("a checkpoint is resumed under another name: give --as")
     if new_id is not None and agent is None and not is_checkpoint:
         raise click.UsageError("--as needs to know from where: ID@42, or --from AGENT")
     if inputs and agent is None:

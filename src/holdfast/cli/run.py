@@ -32,7 +32,7 @@ def command(
     """Run a workflow, and show how it goes on.
 
     MODULE:WORKFLOW names an object in a module or in a file: `flows:team`,
-    `flows.py:team`. An ID that exists is gone on with, and nothing that was
+    `flows.py:team`. An ID that exists is resumed, and nothing that was
     committed is done again. Ends with 7 if an agent failed, with 8 if it waits
     for an answer, with 9 if it was paused and with 14 if it was cancelled.
     SIGTERM and SIGINT end it with a last checkpoint.

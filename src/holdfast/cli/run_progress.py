@@ -122,9 +122,8 @@ class Lines:
         return f"warning: {data['text']}"
 
     def _phase_completed(self, data: Mapping[str, Any]) -> str:
-        return (
-            f"phase {data['phase']} of {data['of']} is over, {counted(self._tally.checkpoints, 'checkpoint')}"
-        )
+        made = counted(self._tally.checkpoints, "checkpoint")
+        return f"phase {data['phase']} of {data['of']} is over, {made} so far"
 
     def _stopping(self, data: Mapping[str, Any]) -> str:
         return f"{data['status']} by {data.get('by')}: what is at work ends first"

@@ -258,7 +258,29 @@ def described(kit: Kit, found: Found) -> dict[str, Any]:
         "blobs": list(found.entry.blobs),
         "stage_state": as_json_tree(record.get("stage_state")),
         "agent_state": as_json_tree(record.get("agent_state")),
+        **_said(kit, found),
+        **_vouched(kit, found),
     }
+
+
+def _said(kit: Kit, found: Found) -> dict[str, Any]:
+    """Answer what people said of a checkpoint since it was made."""
+    from holdfast.application.annotating import annotation_of
+    from holdfast.application.reading import Reader
+
+    said = annotation_of(Reader(kit), found)
+    return {"labels": list(said.labels), "note": said.note, "noted_by": said.by}
+
+
+def _vouched(kit: Kit, found: Found) -> dict[str, Any]:
+    """Answer how far the trail vouches for a checkpoint, and which Holdfast made it."""
+    from holdfast.application.audit.vouching import vouch
+    from holdfast.cli.audit_opening import log_over
+
+    said = vouch(kit.store, log_over(kit), found)
+    names = ("index", "session_id", "seq", "size", "key", "is_own_key", "problem")
+    signature = {"state": str(said.standing), **{name: getattr(said, name) for name in names}}
+    return {"producer": said.producer, "signature": signature}
 
 
 def _meta_lines(output: Output, fields: dict[str, Any]) -> list[str]:
@@ -272,15 +294,31 @@ def _meta_lines(output: Output, fields: dict[str, Any]) -> list[str]:
         "agent": _agent(fields),
         "session": fields["session_id"],
         "phase": fields["phase"],
+        "labels": ", ".join(filter(None, (fields["label"], *fields["labels"]))) or None,
+        "note": fields["note"] or None,
         "parent": fields["parent"],
         "forked from": _origin(fields["forked_from"]),
         "handler": fields["resume_handler"],
         "state": size_text(fields["size_bytes"]),
         "stored": _stored(fields),
         "checksum": fields["checksum"],
+        "signature": _signature(fields["signature"]),
+        "made with": f"Holdfast {fields['producer']}" if fields["producer"] else None,
     }
     given = {label: value for label, value in shown.items() if value is not None}
     return [f"{label:<{_LABEL_WIDTH}} {safe(value)}" for label, value in given.items()]
+
+
+def _signature(said: dict[str, Any]) -> str:
+    """Say in words how far the trail vouches for a checkpoint."""
+    words = {
+        "signed": f"signed, entry {said['index']} under the head of {said['size']:,}",
+        "waiting": "waits for the next signed head",
+        "untold": "no entry of the trail tells of it",
+        "broken": "does not verify",
+        "unknown": "not known",
+    }[said["state"]]
+    return f"{words} ({said['problem']})" if said["problem"] else words
 
 
 def _agent(fields: dict[str, Any]) -> str | None:

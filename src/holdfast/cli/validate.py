@@ -325,10 +325,10 @@ def _advise(output: Output, verdict: Verdict) -> None:
     if not all(were_set_aside):
         names = [name for name, found in verdict.damaged.items() if found]
         workflow = safe(names[0]) if len(names) == 1 else "WORKFLOW"
-        output.note(
-            f"`holdfast recover {workflow} --plan` shows what can be brought back; --quarantine keeps the "
-            "damaged bytes, and rebuilds keyframes."
-        )
+        then = "--quarantine keeps the damaged bytes, and rebuilds keyframes."
+        if verdict.set_aside:
+            then = "`holdfast quarantine list` names what was set aside."
+        output.note(f"`holdfast recover {workflow} --plan` shows what can be brought back; {then}")
     if any(were_set_aside):
         output.note(f"quarantine: {QUARANTINE_HINT}")
 
