@@ -19,6 +19,7 @@ FEATURES = (
     *("Proofs and exports", "Storage", "Quarantine", "Search", "Deep links", "Keyboard", "Accessibility"),
     *("Themes and print", "Offline", "Redaction", "Roles", "Time", "Demo", "Report"),
     "Small screens",
+    "Annotations",
 )
 
 

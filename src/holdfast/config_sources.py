@@ -25,10 +25,10 @@ _PROFILE_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 #: What opening a store takes beside settings.
 _ARGUMENTS = ("read_only", "create", "registry", "resolver", "config")
-#: Variables of ours that are no settings; most of them stand for a flag of the command line.
+#: Variables of ours that are no settings: flags of the command line, and what `recover --exec` tells.
 _OTHER_VARIABLES = frozenset(
     {
-        "HOLDFAST_CAMPAIGN",
+        *("HOLDFAST_CAMPAIGN", "HOLDFAST_CHECKPOINT_ID"),
         "HOLDFAST_COLOR",
         "HOLDFAST_CONFIG",
         "HOLDFAST_LOCAL_TIME",
@@ -37,7 +37,7 @@ _OTHER_VARIABLES = frozenset(
         "HOLDFAST_OUTPUT",
         "HOLDFAST_PROFILE",
         "HOLDFAST_REQUEST_ID",
-        "HOLDFAST_VERBOSE",
+        *("HOLDFAST_VERBOSE", "HOLDFAST_WORKFLOW_ID"),
     }
 )
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")

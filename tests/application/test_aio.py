@@ -11,7 +11,12 @@ from typing import Any
 import pytest
 
 from holdfast.application.aio import AsyncCheckpointService
-from holdfast.domain.errors import CheckpointConflictError, CheckpointWriteError, InvalidIdError
+from holdfast.domain.errors import (
+    CheckpointConflictError,
+    CheckpointWriteError,
+    InvalidIdError,
+    StoreClosedError,
+)
 from holdfast.domain.record import Commit
 from holdfast.testing import FailingStore
 from tests.application.services import make_kit
@@ -213,3 +218,12 @@ def test_a_coroutine_can_ask_what_the_store_holds() -> None:
             return await service.workflows(), (await service.stats())["checkpoints"]
 
     assert asyncio.run(ask()) == (["b"], 1)
+
+
+def test_whoever_asks_after_the_end_is_told_that_the_store_was_closed() -> None:
+    async def test(service: AsyncCheckpointService) -> None:
+        await service.close()
+        with pytest.raises(StoreClosedError):
+            await service.create_checkpoint("W-new", {})
+
+    run(test)

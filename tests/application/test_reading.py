@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
+from typing import cast
 
 import pytest
 
@@ -12,6 +14,7 @@ from holdfast.domain.errors import (
     CheckpointCorruptError,
     CheckpointNotFoundError,
     ChecksumMismatchError,
+    InvalidStateError,
     StoreDamageWarning,
 )
 from holdfast.domain.record import Removal
@@ -95,3 +98,15 @@ def test_a_state_is_read_whole_or_with_references() -> None:
     restored = reader.restored(resolve(store, "W@1"))
     assert restored.tree["context"]["long"]["$hf"] == "blob"
     assert reader.whole(resolve(store, "W@1"), restored)["context"]["long"] == "x" * 20_000
+
+
+def test_how_many_are_wanted_is_a_number_and_a_moment_has_a_time_zone() -> None:
+    with make_service() as service:
+        service.create_checkpoint("W", {})
+        for wrong in (-1, 1.5, "9"):
+            with pytest.raises(InvalidStateError, match="limit"):
+                service.list_checkpoints("W", cast("int", wrong))
+            with pytest.raises(InvalidStateError, match="limit"):
+                service.events("W", limit=cast("int", wrong))
+        with pytest.raises(InvalidStateError, match="time zone"):
+            service.list_checkpoints("W", after=datetime(2026, 1, 1))

@@ -6,6 +6,7 @@ import re
 
 from playwright.sync_api import expect
 
+import holdfast
 from tests.browser.browsing import step, visit
 
 CLIPBOARD = {"permissions": ["clipboard-read", "clipboard-write"]}
@@ -42,6 +43,29 @@ def test_a_sentence_says_what_it_is_and_facts_say_where_it_comes_from(looking):
     for text in ("support-chat@6", "support-chat@5", "Checksum", "Schema", "UUID"):
         expect(about).to_contain_text(text)
     expect(looking.at("chips").locator("[data-status]").first).to_be_visible()
+
+
+def test_a_badge_says_whether_a_signed_head_covers_it(looking):
+    tree_of(looking, "support-chat@6")
+    badge = looking.at("signature")
+    expect(badge).to_have_attribute("data-signature", "signed")
+    expect(badge).to_have_text("signed")
+    about = looking.page.locator("main .card", has_text="About it")
+    expect(about).to_contain_text(f"Holdfast {holdfast.__version__}")
+    expect(about).to_contain_text("the key of this server")
+    badge.click()
+    expect(looking.page.locator("main h1")).to_contain_text("Entry")
+
+
+def test_a_new_checkpoint_waits_for_a_head_until_one_is_signed(browser, small):
+    service = small.desk.service
+    service.create_checkpoint("fresh", {"n": 1}, agent_id="writer", agent_version="7.2")
+    with visit(browser, small) as visited:
+        tree_of(visited, "fresh@1")
+        expect(visited.at("signature")).to_have_attribute("data-signature", "waiting")
+        expect(visited.page.locator("main .card", has_text="About it")).to_contain_text("7.2")
+        service.audit.keeper.anchor()
+        expect(visited.at("signature")).to_have_attribute("data-signature", "signed")
 
 
 def test_the_state_is_a_tree_that_the_keyboard_walks(looking):

@@ -205,6 +205,21 @@ def test_a_pin_is_set_and_taken_away(browser, served):
     assert told(served, "changeCheckpoint") == [("ann", WHY), ("ann", "no longer")]
 
 
+def test_labels_and_a_note_are_given_and_seen(browser, served):
+    with acting(browser, served) as visited:
+        visited.go(f"/checkpoints/{step('kelp@5')}")
+        visited.page.get_by_role("button", name="Annotate", exact=True).click()
+        visited.page.locator("[name=labels]").fill("release, checked, release")
+        visited.page.locator("[name=note]").fill("Before the move.")
+        done(visited, command="")
+        expect(visited.at("chips")).to_contain_text("release")
+        expect(visited.at("note")).to_contain_text("Before the move.")
+        visited.page.get_by_role("button", name="Annotate", exact=True).click()
+        expect(visited.page.locator("[name=labels]")).to_have_value("checked, release")
+        expect(visited.at("dialog-act")).to_be_disabled()
+    assert told(served, "changeCheckpoint")[-1] == ("ann", WHY)
+
+
 def test_a_checkpoint_is_validated(browser, served):
     with acting(browser, served) as visited:
         visited.go(f"/checkpoints/{step('kelp@4')}")

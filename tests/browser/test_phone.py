@@ -58,3 +58,13 @@ def test_a_table_that_goes_on_can_be_moved(browser, small):
         shown, last = table.bounding_box(), table.get_by_role("columnheader").last.bounding_box()
         assert shown is not None and last is not None
         assert last["x"] + last["width"] <= shown["x"] + shown["width"]
+
+
+@pytest.mark.parametrize("width", [390, 900])
+@pytest.mark.parametrize("route", ["/quarantine", "/stats"])
+def test_why_something_is_told_is_read_without_moving_the_table(browser, small, route, width):
+    with visit(browser, small, viewport={"width": width, "height": 844}) as visited:
+        visited.go(route)
+        table = visited.page.locator(".table-box").first
+        expect(table.get_by_role("columnheader", name="Why")).to_be_visible()
+        assert table.evaluate("node => node.scrollWidth <= node.clientWidth")

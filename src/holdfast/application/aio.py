@@ -16,7 +16,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, Unpack, overload
 
 from holdfast.application.async_recovery_calls import AsyncRecoveryCalls
-from holdfast.application.commands import AppendEvent, CheckpointName, CheckpointOptions, State, check_options
+from holdfast.application.commands import (
+    AppendEvent,
+    CheckpointName,
+    CheckpointOptions,
+    State,
+    check_mapping,
+    check_options,
+)
 from holdfast.application.commit_queue import OnDone, Ticket
 from holdfast.application.engine import Engine
 from holdfast.application.kit import Kit
@@ -223,7 +230,9 @@ class AsyncCheckpointService(AsyncRecoveryCalls, Rooms):
         """Record one fact in a workflow's journal durably."""
         check_workflow_id(workflow_id)
         await self._warm(workflow_id, is_head_enough=True)
-        command = AppendEvent(workflow_id, type, data or {}, agent_id, step_id, parent_id, cp_seq, cost)
+        command = AppendEvent(
+            workflow_id, type, {} if data is None else data, agent_id, step_id, parent_id, cp_seq, cost
+        )
         future: asyncio.Future[Event] = self._start(
             lambda on_done: self._engine.writer.append(command, on_done), wait=wait
         )
@@ -252,7 +261,7 @@ class AsyncCheckpointService(AsyncRecoveryCalls, Rooms):
 
     async def update_agent_state(self, workflow_id: str, agent_id: str, state: Mapping[str, Any]) -> Event:
         """Record what an agent reports; recovery merges it into the agent's state."""
-        told = {"state": dict(state)}
+        told = {"state": dict(check_mapping("state", state))}
         return await self.append_event(workflow_id, AGENT_STATE_EVENT, told, agent_id=agent_id)
 
     async def events(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from holdfast.domain.errors import StoreClosedError
 from holdfast.domain.recovery import RecoveryMode, RecoveryResult
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from holdfast.application.recovery.incomplete import Incomplete
     from holdfast.application.recovery.statuses import Standing
     from holdfast.application.sessions.session_state import SessionState
+    from holdfast.domain.annotation import Annotation
     from holdfast.domain.recovery_plan import RecoveryPlan
     from holdfast.domain.session_context import AgentLike
     from holdfast.domain.session_record import HandOff, Session
@@ -107,6 +109,12 @@ class AsyncRecoveryCalls:
         """Leave a checkpoint to retention again."""
         return await self._run(lambda: self._engine.statuses.unpin(checkpoint_id))
 
+    async def annotate(
+        self, checkpoint_id: CheckpointName, *, labels: Collection[str] | None = None, note: str | None = None
+    ) -> Annotation:
+        """Give a checkpoint labels or a note; what is None stays, and the checkpoint itself does."""
+        return await self._run(lambda: self._engine.annotations.annotate(checkpoint_id, labels, note))
+
     async def open_session(
         self,
         session_id: str | None = None,
@@ -157,4 +165,8 @@ class AsyncRecoveryCalls:
         """Call something that reads or waits in a thread, with the caller's context variables."""
         context = contextvars.copy_context()
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._executor, lambda: context.run(function, *args, **kwargs))
+        try:
+            answer = loop.run_in_executor(self._executor, lambda: context.run(function, *args, **kwargs))
+        except RuntimeError as fault:
+            raise StoreClosedError("the store was closed", hint="Open it again.") from fault
+        return await answer

@@ -15,7 +15,8 @@ def derive(kit: Kit, subject: Subject, base: Base, snapshot: Snapshot, size_byte
         return Drafting(kit, subject, base, snapshot, size_bytes).whole()
     ops, is_bare = _changes(kit, base, snapshot)
     is_repeated = not ops and base.id is not None and subject.fingerprint == base.fingerprint
-    if is_repeated and not subject.command.force:
+    # A note is told with a checkpoint of its own, or nowhere.
+    if is_repeated and not subject.command.force and not subject.command.note:
         return None
     return Drafting(kit, subject, base, snapshot, size_bytes).change(ops, is_bare=is_bare)
 

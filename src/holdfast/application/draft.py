@@ -55,7 +55,8 @@ class Subject:
     def fingerprint(self) -> tuple[object, ...]:
         """Tell whether a checkpoint of an unchanged state would say anything new."""
         asked, states = self.command, (self.stage_state, self.agent_state)
-        return (asked.type, asked.stage_id, asked.agent_id, *states, asked.resume_handler, self.schema)
+        names = (asked.type, asked.stage_id, asked.agent_id, *states, asked.resume_handler, self.schema)
+        return (*names, asked.max_retries, asked.parent_uuid, asked.dependent_uuids)
 
     @property
     def size(self) -> int:

@@ -15,6 +15,7 @@ from holdfast.application.fork_gate import GATE
 
 if TYPE_CHECKING:
     from holdfast.application.access import Tokens
+    from holdfast.application.annotating import Annotations
     from holdfast.application.audit.audit_log import AuditLog
     from holdfast.application.audit.log_keeping import LogKeeper
     from holdfast.application.commands import CheckpointName, CheckpointOptions, CreateCheckpoint, State
@@ -192,6 +193,13 @@ class LateRooms:
         from holdfast.application.recovery.statuses import Statuses
 
         return Statuses(self.kit, self.writer, self.reader, self.wait)
+
+    @LateRoom
+    def annotations(self) -> Annotations:
+        """What people say about checkpoints."""
+        from holdfast.application.annotating import Annotations
+
+        return Annotations(self.kit, self.writer, self.reader, self.wait)
 
     @LateRoom
     def resumption(self) -> Resumption:

@@ -17,7 +17,7 @@ from holdfast.application.restore import Restorer, open_alone
 from holdfast.application.secrecy.sealing import Vault
 from holdfast.application.snapshot import Snapshot, from_plain
 from holdfast.application.vanished import vanished
-from holdfast.domain.checkpoint import SCHEMA_VERSION, CheckpointMeta
+from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES, SCHEMA_VERSION, CheckpointMeta
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointCorruptError,
@@ -145,7 +145,9 @@ def _since_keyframe(entries: list[Entry]) -> tuple[int, int, int]:
 def _fingerprint(kit: Kit, workflow_id: str, entry: Entry) -> tuple[object, ...]:
     fields = record_fields(kit.store, workflow_id, entry, kit.vault)
     states = (_packed(fields.get(name), kit.packer) for name in ("stage_state", "agent_state"))
-    return (entry.type, entry.stage, entry.agent, *states, fields.get("handler"), fields.get("schema"))
+    names = (entry.type, entry.stage, entry.agent, *states, fields.get("handler"), fields.get("schema"))
+    retries, parent = fields.get("max_retries", DEFAULT_MAX_RETRIES), fields.get("parent_id")
+    return (*names, retries, parent, tuple(fields.get("deps", ())))
 
 
 def _packed(plain: Any, packer: Packer) -> bytes | None:

@@ -32,6 +32,7 @@ from holdfast.domain.errors import (
     CheckpointError,
     CheckpointNotFoundError,
     ChecksumMismatchError,
+    InvalidStateError,
     StoreDamageWarning,
     recovery_hint,
 )
@@ -40,9 +41,8 @@ from holdfast.domain.ids import GENESIS
 from holdfast.domain.lift import lower
 from holdfast.domain.record import Entry
 from holdfast.domain.state import WorkflowState
+from holdfast.domain.time import timestamp_text
 from holdfast.domain.tree import has_tags
-
-_STATUS_MARK = STATUS_EVENT.encode()
 
 
 class Reader:
@@ -171,11 +171,13 @@ class Reader:
             CheckpointMeta.from_entry(workflow_id, entry) for entry in living(self._store, workflow_id)
         )
         if isinstance(after, datetime):
+            # Refuses one without a time zone, which no moment can be compared with.
+            timestamp_text(after)
             metas = (meta for meta in metas if meta.created_at > after)
         elif after is not None:
             last = after if isinstance(after, int) else resolve(self._store, after).entry.sequence
             metas = takewhile(lambda meta: meta.id.sequence > last, metas)
-        return list(islice(metas, limit))
+        return list(islice(metas, _at_most(limit)))
 
     def checkpoint(self, name: CheckpointName) -> Checkpoint | None:
         """Answer everything about a checkpoint but its workflow's state; None if there is none."""
@@ -199,7 +201,7 @@ class Reader:
             for event in self._verified_events(workflow_id, after)
             if event.seq > after and type in (None, event.type)
         )
-        events = list(islice(matching, limit))
+        events = list(islice(matching, _at_most(limit)))
         if self._trail is not None and events:
             facts = {"first": events[0].seq, "last": events[-1].seq}
             self._trail.note(*self._trail.told(AuditType.EVENTS_READ, workflow_id=workflow_id, facts=facts))
@@ -265,14 +267,19 @@ class Reader:
 
     def last_statuses(self, workflow_id: str, entries: Sequence[Entry]) -> dict[int, Event]:
         """Answer the last event that changed the status of each checkpoint, verified, by sequence."""
+        return self.last_events(STATUS_EVENT, workflow_id, entries)
+
+    def last_events(self, type: str, workflow_id: str, entries: Sequence[Entry]) -> dict[int, Event]:
+        """Answer the last event of a type that is about each checkpoint, verified, by sequence."""
+        mark = type.encode()
         sequences = {entry.sequence for entry in entries}
         # They came after the checkpoints: nothing older is read, and of what is only the few that may be it.
         after, before = min((entry.event_seq for entry in entries), default=0), b""
         last: dict[int, Event] = {}
         for line in self._store.events(workflow_id, after=max(after - 1, 0)) if entries else ():
-            if _STATUS_MARK in line:
+            if mark in line:
                 event = self._event_after(line, before, workflow_id)
-                if event.seq > after and event.type == STATUS_EVENT and event.cp_seq in sequences:
+                if event.seq > after and event.type == type and event.cp_seq in sequences:
                     last[event.cp_seq] = event
             before = line
         revive = self._kit.registry.revive
@@ -286,6 +293,17 @@ class Reader:
             previous = GENESIS
             _decoded(line, previous, workflow_id)
         return read_event(self._kit.vault, event, workflow_id, previous)
+
+
+def _at_most(limit: int | None) -> int | None:
+    """Answer how many are wanted at most.
+
+    Raises:
+        InvalidStateError: it is no number of anything.
+    """
+    if limit is not None and not (isinstance(limit, int) and limit >= 0):
+        raise InvalidStateError(f"limit is {limit!r}", hint="Use a whole number from 0 on.")
+    return limit
 
 
 def _counted(revealed: Revealed) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.recovery import RecoveryMode, RecoveryResult
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from holdfast.application.recovery.incomplete import Incomplete
     from holdfast.application.recovery.statuses import Standing
     from holdfast.application.sessions.session_state import SessionState
+    from holdfast.domain.annotation import Annotation
     from holdfast.domain.recovery_plan import RecoveryPlan
     from holdfast.domain.session_context import AgentLike
     from holdfast.domain.session_record import HandOff, Session
@@ -124,6 +125,12 @@ class RecoveryCalls:
     def unpin(self, checkpoint_id: CheckpointName) -> Standing:
         """Leave a checkpoint to retention again."""
         return self._engine.statuses.unpin(checkpoint_id)
+
+    def annotate(
+        self, checkpoint_id: CheckpointName, *, labels: Collection[str] | None = None, note: str | None = None
+    ) -> Annotation:
+        """Give a checkpoint labels or a note; what is None stays, and the checkpoint itself does."""
+        return self._engine.annotations.annotate(checkpoint_id, labels, note)
 
     def open_session(
         self,

@@ -8,7 +8,14 @@ from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from holdfast.application.commands import AppendEvent, CheckpointName, CheckpointOptions, State, check_options
+from holdfast.application.commands import (
+    AppendEvent,
+    CheckpointName,
+    CheckpointOptions,
+    State,
+    check_mapping,
+    check_options,
+)
 from holdfast.application.commit_queue import OnDone, Ticket
 from holdfast.application.engine import Engine
 from holdfast.application.kit import Kit
@@ -231,7 +238,9 @@ class CheckpointService(RecoveryCalls, Rooms):
             wait: False returns a future at once.
         """
         check_workflow_id(workflow_id)
-        command = AppendEvent(workflow_id, type, data or {}, agent_id, step_id, parent_id, cp_seq, cost)
+        command = AppendEvent(
+            workflow_id, type, {} if data is None else data, agent_id, step_id, parent_id, cp_seq, cost
+        )
         if wait:
             event: Event = self._engine.wait(self._engine.writer.append(command))
             return event
@@ -262,7 +271,8 @@ class CheckpointService(RecoveryCalls, Rooms):
 
     def update_agent_state(self, workflow_id: str, agent_id: str, state: Mapping[str, Any]) -> Event:
         """Record what an agent reports; recovery merges it into the agent's state."""
-        return self.append_event(workflow_id, AGENT_STATE_EVENT, {"state": dict(state)}, agent_id=agent_id)
+        told = {"state": dict(check_mapping("state", state))}
+        return self.append_event(workflow_id, AGENT_STATE_EVENT, told, agent_id=agent_id)
 
     def events(
         self, workflow_id: str, *, after: int = 0, type: str | None = None, limit: int | None = None
@@ -371,4 +381,5 @@ def decision_data(
     """Put a decision into an event's data."""
     check_confidence(confidence)
     told = {"description": description, "rationale": rationale, "confidence": confidence}
-    return {**{name: value for name, value in told.items() if value is not None}, **(data or {})}
+    more = {} if data is None else check_mapping("data", data)
+    return {**{name: value for name, value in told.items() if value is not None}, **more}

@@ -20,6 +20,7 @@ from holdfast.domain.errors import (
     ChecksumMismatchError,
     StoreDamageWarning,
 )
+from holdfast.domain.release import PRODUCER_FACT, __version__
 from holdfast.domain.session_context import SessionContext
 from holdfast.domain.session_record import (
     FOLDER,
@@ -258,6 +259,8 @@ class SessionFiles:
             told["by"] = session.continued_by
         elif session.continues is not None and type is AuditType.SESSION_RESUMED:
             told |= {"from": session.continues, **facts}
+        if type is AuditType.SESSION_STARTED:
+            told[PRODUCER_FACT] = __version__
         if type is AuditType.SESSION_HANDED_OFF and context.target_agent is not None:
             told["to"] = context.target_agent.id
         if type is AuditType.SESSION_HANDED_OFF and context.context_usage is not None:

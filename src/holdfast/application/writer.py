@@ -13,12 +13,12 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from holdfast.application.base import Base, Bases, Slot
-from holdfast.application.commands import AppendEvent, CreateCheckpoint
+from holdfast.application.commands import AppendEvent, CreateCheckpoint, check_mapping
 from holdfast.application.commit_queue import CommitQueue, Lineage, OnDone, Ticket
 from holdfast.application.deriving import derive
 from holdfast.application.draft import Subject
 from holdfast.application.housekeeping import Housekeeper, KeyframeJob
-from holdfast.application.intent import EventIntent, StateIntent, make
+from holdfast.application.intent import EventIntent, StateIntent, event_after, make, plain_of_event
 from holdfast.application.kit import Kit
 from holdfast.application.loading import load_base
 from holdfast.application.secrecy.sealing import sealer_for
@@ -31,15 +31,15 @@ from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointError,
     CheckpointReadError,
+    InvalidIdError,
     LeaseLostError,
     PromiseBrokenWarning,
     StateSizeWarning,
     StateTooLargeError,
 )
-from holdfast.domain.event import Event
 from holdfast.domain.ids import check_id, check_workflow_id
 from holdfast.domain.plain import Plain
-from holdfast.domain.record import Commit, Head, Lease, Transition
+from holdfast.domain.record import Commit, Lease, Transition
 
 if TYPE_CHECKING:
     from holdfast.application.retain import Plan, PruneResult
@@ -81,7 +81,7 @@ class Writer:
     def create(self, command: CreateCheckpoint, on_done: OnDone | None = None) -> Ticket:
         """Queue a checkpoint of a state, or find that it is the last one again; the result is its id."""
         if command.note is not None:
-            command = replace(command, note=_plain(command.note, self._kit))
+            command = replace(command, note=plain_of_event("note", command.note, self._kit))
         try:
             with self.bases.slot(command.workflow_id) as slot:
                 return self._create(slot, command, on_done)
@@ -199,9 +199,9 @@ class Writer:
         self._check_names(_NAMES_OF_CHECKPOINTS, _names_of_checkpoint(command))
         stage_state = agent_state = None
         if command.stage_state is not None:
-            stage_state = self._pack(command.stage_state)
+            stage_state = self._pack("stage_state", command.stage_state)
         if command.agent_state is not None:
-            agent_state = self._pack(command.agent_state)
+            agent_state = self._pack("agent_state", command.agent_state)
         as_of = command.migrated.event_seq if command.migrated else None
         schema = command.schema_version or kit.app.schema_version
         subject = Subject(command, stage_state, agent_state, schema, "", None, as_of)
@@ -238,15 +238,16 @@ class Writer:
         kit = self._kit
         self._check_names(_NAMES_OF_EVENTS, _names_of_event(command))
         base = self._base(slot, is_head_enough=True)
-        event = _event(command, base.head, kit)
+        event = event_after(command, base.head, kit)
         intent = EventIntent(event, transitions, is_told)
         made = make(kit, intent, base, self._teller, self._token(slot))
         ticket = Ticket(made.commit, base.lineage, made.result, on_done)
         ticket.intent = intent
         return self._submit(slot, ticket, made.base, is_urgent=is_urgent)
 
-    def _pack(self, state: Mapping[str, Any] | Plain) -> bytes:
-        data = self._kit.packer.pack(state if isinstance(state, Plain) else dict(state))
+    def _pack(self, name: str, state: Mapping[str, Any] | Plain) -> bytes:
+        whole = state if isinstance(state, Plain) else dict(check_mapping(name, state))
+        data = self._kit.packer.pack(whole)
         return data if self._kit.redactor is None else self._kit.redactor.packed(data, self._kit.packer)
 
     def _promised(self, command: CreateCheckpoint, base: Base) -> frozenset[str]:
@@ -254,11 +255,19 @@ class Writer:
         return frozenset() if base.is_read_back and self._kit.redactor is not None else command.append_only
 
     def _check_names(self, kinds: tuple[str, ...], names: tuple[str | None, ...]) -> None:
-        """Refuse names that look like credentials; those that go together are remembered together."""
-        redactor = self._kit.redactor
-        if redactor is None or names in self._checked:
-            return
-        redactor.check_names(**dict(zip(kinds, names, strict=True)))
+        """Refuse what is no text, or looks like a credential; names that go together are remembered so."""
+        try:
+            if names in self._checked:
+                return
+        except TypeError:
+            # One of them is a list, or the like.
+            pass
+        given = dict(zip(kinds, names, strict=True))
+        for kind, name in given.items():
+            if name is not None and not isinstance(name, str):
+                raise InvalidIdError(f"{kind} is a {type(name).__name__}, not a string")
+        if self._kit.redactor is not None:
+            self._kit.redactor.check_names(**given)
         if len(self._checked) >= _CHECKED_MAX:
             self._checked.clear()
         self._checked.add(names)
@@ -365,36 +374,5 @@ class Writer:
         return ticket
 
 
-def _event(command: AppendEvent, head: Head, kit: Kit) -> Event:
-    """Make the event that follows a head, its data plain."""
-    return Event(
-        seq=head.event_seq + 1,
-        timestamp=kit.clock.now(),
-        type=command.type,
-        workflow_id=command.workflow_id,
-        agent=command.agent_id,
-        step_id=command.step_id,
-        parent_id=command.parent_id,
-        cp_seq=command.cp_seq,
-        cost=_hidden(command.cost, kit),
-        data=_plain(command.data, kit),
-    )
-
-
-def _plain(data: Mapping[str, Any], kit: Kit) -> Any:
-    """Turn what an event says into a plain tree without secrets."""
-    plain = kit.packer.unpack(kit.packer.pack(dict(data)))
-    return plain if kit.redactor is None else kit.redactor.tree(plain)
-
-
 def _raised(problem: CheckpointReadError) -> Base:
     raise problem
-
-
-def _hidden(data: Any, kit: Kit) -> Any:
-    """Hide the secrets of plain data; what is not plain is left for whoever refuses it."""
-    if not data or kit.redactor is None:
-        return data
-    plain = kit.packer.unpack(kit.packer.pack(dict(data)))
-    hidden = kit.redactor.tree(plain)
-    return data if hidden is plain else hidden

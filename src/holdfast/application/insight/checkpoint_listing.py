@@ -25,6 +25,7 @@ class CheckpointFilter:
 
     Attributes:
         since, until: made at that moment or later, and not after it.
+        labelled: numbers of those, of the one workflow, that were given the label after they were made.
     """
 
     workflow_id: str | None = None
@@ -34,6 +35,7 @@ class CheckpointFilter:
     label: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    labelled: frozenset[int] = frozenset()
 
     def matches(self, entry: Entry) -> bool:
         """Tell whether a checkpoint is asked for."""
@@ -41,7 +43,7 @@ class CheckpointFilter:
             self.agent in (None, entry.agent)
             and self.status in (None, entry.status)
             and self.type in (None, entry.type)
-            and self.label in (None, entry.label)
+            and (self.label in (None, entry.label) or entry.sequence in self.labelled)
             and (self.since is None or entry.timestamp >= timestamp_text(self.since))
             and (self.until is None or entry.timestamp <= timestamp_text(self.until))
         )
@@ -71,6 +73,11 @@ def checkpoint_page(
         if wanted.matches(entry):
             rows.append(checkpoint_row(place[1], entry))
     return rows, None
+
+
+def matched(book: RunBook, wanted: CheckpointFilter) -> Iterator[bool]:
+    """Tell of each checkpoint that is kept whether it is asked for."""
+    return (wanted.matches(entry) for _, entry in _placed(book, wanted.workflow_id, None))
 
 
 def _placed(book: RunBook, workflow_id: str | None, after: Place | None) -> Iterator[Placed]:

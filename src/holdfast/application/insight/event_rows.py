@@ -9,7 +9,8 @@ from itertools import islice
 from holdfast.application.insight.cursors import read_cursor, write_cursor
 from holdfast.application.kit import Kit
 from holdfast.application.reading import Reader
-from holdfast.domain.event import Event
+from holdfast.domain import plainjson
+from holdfast.domain.event import Event, decode_event
 
 #: So many events are looked at for one page, at most; the cursor goes on where it stopped.
 LOOKED_AT_MAX = 5_000
@@ -50,6 +51,13 @@ def event_page(
     is_over = position <= 1 if is_newest else position >= last
     stands = position != start and not is_over
     return EventPage(tuple(found), write_cursor(listing, (position,)) if stands else None)
+
+
+def of_type(kit: Kit, workflow_id: str, type: str | None) -> Iterator[bool]:
+    """Tell of each event whether it is of a type; only those that may be are read, and none is verified."""
+    mark = b"" if type is None else b'"type":' + plainjson.dumps(type)
+    for line in kit.store.events(workflow_id):
+        yield type is None or (mark in line and decode_event(line, None).type == type)
 
 
 def _forward(kit: Kit, workflow_id: str, after: int) -> Iterator[Event]:

@@ -14,6 +14,7 @@ from holdfast.application.recovery.recovering import RECOVERED_EVENT
 from holdfast.application.sessions.passing_on import HANDED_OFF_EVENT, TAKEN_OVER_EVENT
 from holdfast.application.writer import PRUNED_EVENT
 from holdfast.domain import run_events
+from holdfast.domain.annotation import NOTED_EVENT, read_annotation
 from holdfast.domain.checkpoint import STATUS_EVENT
 from holdfast.domain.event import Event
 from holdfast.domain.progress_report import REPORT_EVENT
@@ -109,12 +110,19 @@ def _created(event: Event) -> Story:
     )
 
 
+def _noted(event: Event) -> Story:
+    said = read_annotation(event.data, event.seq)
+    told = ", ".join(filter(None, (*said.labels, said.note)))
+    return Story(Kind.CHECKPOINT, _joined(f"checkpoint {event.cp_seq} was annotated", words(told)))
+
+
 def is_pin(event: Event) -> bool:
-    """Tell whether somebody pinned a checkpoint, or unpinned it: that is care for it, and no work of its run.
+    """Tell whether somebody pinned a checkpoint or said something of it: care for it, no work of its run.
 
     A change of status of one that is pinned looks the same, and is taken for that too.
     """
-    return event.type == STATUS_EVENT and not event.erased and "pinned" in event.data
+    is_told = event.type == STATUS_EVENT and not event.erased and "pinned" in event.data
+    return is_told or event.type == NOTED_EVENT
 
 
 def _status(event: Event) -> Story:
@@ -247,6 +255,7 @@ def _said(kind: Kind, text: str) -> Callable[[Event], Story]:
 _TOLD: Mapping[str, Callable[[Event], Story]] = {
     CREATED_EVENT: _created,
     STATUS_EVENT: _status,
+    NOTED_EVENT: _noted,
     run_events.AGENT_STARTED: _started,
     run_events.AGENT_COMPLETED: _completed,
     run_events.AGENT_FAILED: _failed,

@@ -18,6 +18,7 @@ from holdfast.application.recovery.incomplete import ENDS
 from holdfast.application.recovery.recovering import RECOVERED_EVENT
 from holdfast.application.writer import PRUNED_EVENT
 from holdfast.domain import run_events
+from holdfast.domain.annotation import NOTED_EVENT
 from holdfast.domain.checkpoint import STATUS_EVENT
 from holdfast.domain.errors import CheckpointError
 from holdfast.domain.event import Event
@@ -36,6 +37,7 @@ _TELLING = frozenset(
         run_events.APPROVAL_REQUESTED,
         run_events.AGENT_FAILED,
         STATUS_EVENT,
+        NOTED_EVENT,
         RECOVERED_EVENT,
         *_ANSWERS,
         *ENDS,
@@ -171,6 +173,8 @@ def _with_told(facts: RunFacts, event: Event) -> RunFacts:
         return replace(facts, error=": ".join(part for part in (event.step_id or event.agent, said) if part))
     if event.type == STATUS_EVENT:
         return replace(facts, error=words(data.get("error_message")) or facts.error)
+    if event.type == NOTED_EVENT:
+        return facts
     if event.type in ENDS:
         return replace(facts, ended=ENDS[event.type], error=words(data.get("error")) or facts.error)
     question = (event.step_id or "", str(data.get("name")))

@@ -21,11 +21,11 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 _MEANINGS = {
     "in_progress": "It was at work when it was last heard of.",
     "completed": "It is done.",
-    "failed": "It failed. It can be gone on with once the cause is mended.",
+    "failed": "It failed. It can be resumed once the cause is fixed.",
     "waiting": "It waits for somebody's answer.",
-    "paused": "It was paused, and can be gone on with.",
-    "stopped": "It was stopped, and can be gone on with.",
-    "cancelled": "It was cancelled, and cannot be gone on with.",
+    "paused": "It was paused, and can be resumed.",
+    "stopped": "It was stopped, and can be resumed.",
+    "cancelled": "It was cancelled, and cannot be resumed.",
 }
 
 

@@ -252,17 +252,20 @@ class TimeTravel:
     def events(self, ref: CheckpointRef, after: int) -> Iterator[Event]:
         """Read the events after one, up to a point, each verified; none may be missing."""
         last = after
+        if ref.event is not None and ref.event <= after:
+            return
         for event in self._reader.opened_events(ref.workflow_id, after):
             if event.seq <= after:
                 continue
-            if ref.event is not None and event.seq > ref.event:
-                break
             if ref.moment is not None and event.timestamp > ref.moment:
                 break
             if event.seq != last + 1:
                 raise _no_point(ref, f"events {last + 1} to {event.seq - 1} are gone")
             last = event.seq
             yield event
+            if last == ref.event:
+                # What follows may be damaged, and is not asked for.
+                return
         if ref.event is not None and last < ref.event:
             raise _no_point(ref, f"the last event is {last}")
 
