@@ -138,10 +138,10 @@ class Ring:
         capacity = self.superblock.capacity
         start = lsn % capacity
         if start + len(data) <= capacity:
-            self._disk.write(self.handle, data, DATA_START + start)
+            self._disk.overwrite(self.handle, data, DATA_START + start)
             return
-        self._disk.write(self.handle, data[: capacity - start], DATA_START + start)
-        self._disk.write(self.handle, data[capacity - start :], DATA_START)
+        self._disk.overwrite(self.handle, data[: capacity - start], DATA_START + start)
+        self._disk.overwrite(self.handle, data[capacity - start :], DATA_START)
 
     def write_frame(self, frame: Frame) -> None:
         """Write a frame again, as it is."""

@@ -1,0 +1,167 @@
+"""System calls that keep the interpreter's lock: they do what Python's own do, and let nobody else run."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from holdfast.adapters.filesystem import quick_calls
+from holdfast.adapters.filesystem.disk import QUICK_BYTES, Disk
+from holdfast.adapters.filesystem.quick_calls import Calls, PlainCalls, QuickCalls
+
+BOTH = pytest.mark.parametrize("calls", [PlainCalls(), QuickCalls()], ids=["plain", "quick"])
+ROUNDS = 2000
+
+
+@pytest.fixture
+def handle(tmp_path) -> Iterator[int]:
+    number = os.open(tmp_path / "file", os.O_RDWR | os.O_CREAT)
+    os.write(number, bytes(64))
+    yield number
+    os.close(number)
+
+
+@BOTH
+def test_bytes_are_written_where_they_belong(calls: Calls, handle: int) -> None:
+    assert calls.write(handle, b"a\0b", 7) == 3
+    assert os.pread(handle, 12, 5) == b"\0\0a\0b" + bytes(7)
+
+
+@BOTH
+def test_what_cannot_be_written_says_why(calls: Calls) -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    try:
+        with pytest.raises(OSError) as told:
+            calls.write(full, b"x", 0)
+    finally:
+        os.close(full)
+    assert told.value.errno == errno.ENOSPC
+    assert "space" in str(told.value)
+
+
+@BOTH
+def test_a_lock_that_is_held_is_told_as_such(calls: Calls, handle: int, tmp_path) -> None:
+    other = os.open(tmp_path / "file", os.O_RDWR)
+    try:
+        calls.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with pytest.raises(BlockingIOError):
+            calls.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        calls.flock(handle, fcntl.LOCK_UN)
+        calls.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.close(other)
+
+
+@BOTH
+def test_a_folder_is_told_from_the_one_that_takes_its_place(calls: Calls, tmp_path) -> None:
+    folder = tmp_path / "ordner-ä"
+    folder.mkdir()
+    found = folder.stat()
+    before = calls.identity(str(folder))
+    assert before == (found.st_dev, found.st_ino)
+    folder.rename(tmp_path / "away")
+    with pytest.raises(FileNotFoundError):
+        calls.identity(str(folder))
+    folder.mkdir()
+    assert calls.identity(str(folder)) != before
+
+
+def test_where_answers_look_otherwise_python_is_asked(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(QuickCalls, "_looked_up", lambda self, path: (0, 0))
+    found = tmp_path.stat()
+    assert QuickCalls().identity(str(tmp_path)) == (found.st_dev, found.st_ino)
+
+
+def test_a_write_that_a_signal_broke_off_wrote_nothing(monkeypatch, handle: int) -> None:
+    calls = QuickCalls()
+    monkeypatch.setattr(calls, "_pwrite", lambda *_: -1)
+    monkeypatch.setattr(calls, "_errno", lambda: errno.EINTR)
+    assert calls.write(handle, b"x", 0) == 0
+
+
+def test_without_foreign_functions_there_are_pythons_own(monkeypatch) -> None:
+    quick_calls.quick_calls.cache_clear()
+    monkeypatch.setitem(sys.modules, "ctypes", None)
+    try:
+        assert type(quick_calls.quick_calls()) is PlainCalls
+    finally:
+        quick_calls.quick_calls.cache_clear()
+    assert type(quick_calls.quick_calls()) is PlainCalls
+    monkeypatch.undo()
+    quick_calls.quick_calls.cache_clear()
+    assert type(quick_calls.quick_calls()) is QuickCalls
+
+
+@pytest.mark.parametrize("size", [1, QUICK_BYTES, QUICK_BYTES + 1])
+def test_the_door_overwrites_all_of_it(tmp_path, size: int) -> None:
+    disk = Disk(str(tmp_path))
+    number = disk.open("f", write=True, create=True)
+    data = os.urandom(size)
+    disk.overwrite(number, data, 5)
+    assert disk.read(number, size + 10, 0) == bytes(5) + data
+    disk.close(number)
+
+
+def test_what_a_quick_write_leaves_is_written_after_it(monkeypatch, tmp_path) -> None:
+    disk = Disk(str(tmp_path))
+    number = disk.open("f", write=True, create=True)
+    calls = quick_calls.quick_calls()
+    monkeypatch.setattr(calls, "write", lambda handle, data, offset: os.pwrite(handle, data[:3], offset))
+    disk.overwrite(number, b"abcdefgh", 2)
+    assert disk.read(number, 20, 0) == b"\0\0abcdefgh"
+    disk.close(number)
+
+
+class Bystander:
+    """Counts how often it gets the interpreter's lock: whenever somebody lets go of it, and only then."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.ran = threading.Semaphore(0)
+        self._stop = False
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        while not self._stop:
+            self.count += 1
+            self.ran.release()
+            os.stat("/")
+
+    def __enter__(self) -> Bystander:
+        self._interval = sys.getswitchinterval()
+        # Nobody is made to let go.
+        sys.setswitchinterval(1000.0)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop = True
+        sys.setswitchinterval(self._interval)
+        self._thread.join()
+
+
+def test_nobody_else_runs_meanwhile(handle: int, tmp_path) -> None:
+    calls = QuickCalls()
+    with Bystander() as bystander:
+        before = bystander.count
+        for _ in range(ROUNDS):
+            calls.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            calls.identity(str(tmp_path))
+            calls.write(handle, b"x" * 3000, 0)
+            calls.flock(handle, fcntl.LOCK_UN)
+        assert bystander.count == before
+
+
+def test_control_somebody_who_lets_go_is_noticed() -> None:
+    with Bystander() as bystander:
+        before = bystander.count
+        # Whoever waits for a lock lets go; it has run now and then before that.
+        for _ in range(before + 2):
+            bystander.ran.acquire()
+        assert bystander.count > before
