@@ -57,10 +57,10 @@ class Disk:
 
     # -- folders -----------------------------------------------------------------------------
 
-    def root_identity(self) -> Identity | None:
-        """Tell which folder the root is at this moment; None if there is none."""
+    def identity(self, path: str = "") -> Identity | None:
+        """Tell which file a path, by default the root, leads to at this moment; None if there is none."""
         try:
-            return quick_calls().identity(self.root)
+            return quick_calls().identity(f"{self.root}/{path}" if path else self.root)
         except OSError:
             return None
 

@@ -19,9 +19,17 @@ from holdfast.adapters.filesystem.frame import (
     encode_frame,
     frame_bytes,
 )
+from holdfast.adapters.filesystem.named import Named
 from holdfast.adapters.filesystem.page import PAGE_BYTES, Page
 from holdfast.adapters.filesystem.ring import Ring, Superblock
-from holdfast.adapters.filesystem.ring_files import FOLDER, find_damage, newest_ring, open_lock, ring_path
+from holdfast.adapters.filesystem.ring_files import (
+    FOLDER,
+    LOCK_PATH,
+    find_damage,
+    newest_ring,
+    open_lock,
+    ring_path,
+)
 from holdfast.domain.value import value
 
 PAGE_PATH = f"{FOLDER}/shared"
@@ -51,6 +59,8 @@ class Journal:
         self._disk = disk
         self._capacity = capacity
         self._lock, self.damage = open_lock(disk)
+        #: What the files of the store lie beside.
+        self.place = Named(disk, LOCK_PATH)
         self._users = disk.open(f"{FOLDER}/users", write=True, create=True)
         self.page = _open_page(disk)
         self.ring: Ring
@@ -162,6 +172,7 @@ class Journal:
         ring = Ring.open(self._disk, ring_path(generation), write=True)
         if ring is None:
             raise JournalPoisoned("the journal's superblocks are damaged")
+        self._ring_place = Named(self._disk, ring.path)
         self._rings.append(ring)
         self.ring, self.generation = ring, generation
         self.end, self.chain = ring.superblock.settled, ring.superblock.chain
@@ -285,6 +296,8 @@ class Journal:
 
     def append(self, payload: bytes) -> Appended:
         """Write one frame at the end and tell the others. Not yet durable. Needs the append lock."""
+        # What is written into a ring without a name is lost. Whoever puts another there has the lock, too.
+        self._ring_place.check()
         tail = self.page.tail()
         if tail is None or tail.end != self.end:
             raise JournalPoisoned("frames of others cannot be read: appending now would overwrite them")

@@ -7,7 +7,7 @@ from holdfast.adapters.filesystem.ring import Ring, Superblock
 from holdfast.domain.value import value
 
 FOLDER = "journal"
-_LOCK = f"{FOLDER}/lock"
+LOCK_PATH = f"{FOLDER}/lock"
 
 
 @value
@@ -27,12 +27,12 @@ class Damage:
 def open_lock(disk: Disk) -> tuple[int, Damage | None]:
     """Open the append lock; where the whole folder is gone it is made anew, and that is damage."""
     try:
-        return disk.open(_LOCK, write=True, create=True), None
+        return disk.open(LOCK_PATH, write=True, create=True), None
     except FileNotFoundError:
         # No store was ever made without.
         disk.make_folder(FOLDER)
         disk.sync_folder("")
-        return disk.open(_LOCK, write=True, create=True), Damage(0, 0, b"")
+        return disk.open(LOCK_PATH, write=True, create=True), Damage(0, 0, b"")
 
 
 def ring_path(generation: int) -> str:

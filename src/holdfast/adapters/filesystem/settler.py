@@ -112,6 +112,8 @@ class Settler:
         with self._mutex:
             if self._closed:
                 raise StoreClosedError("the store was closed meanwhile", place=self._disk.root)
+            # What stands in the place of the store may be another one by now, whose files these are not.
+            self._journal.place.check()
             self._disk.lock(self._lock)
             try:
                 yield

@@ -20,6 +20,7 @@ from holdfast.adapters.filesystem.inspect import check_store, store_stats
 from holdfast.adapters.filesystem.inspect_trail import check_trail
 from holdfast.adapters.filesystem.leases import Leases, read_lease
 from holdfast.adapters.filesystem.manifest import Manifest
+from holdfast.adapters.filesystem.named import Named
 from holdfast.adapters.filesystem.ring_files import Damage
 from holdfast.adapters.filesystem.settings import create_store, is_store, read_settings
 from holdfast.adapters.filesystem.trails import Trails
@@ -110,7 +111,7 @@ class FilesystemStore:
                 self._source = self._committer = Committer(self._disk, self._journal_bytes, self._clock)
             if (damage := self._committer.journal.damage) is not None:
                 self._report_damage(damage)
-        self._identity = self._disk.root_identity()
+        self._folder = Named(self._disk)
         self._pid = os.getpid()
 
     def _report_damage(self, damage: Damage) -> None:
@@ -140,13 +141,8 @@ class FilesystemStore:
             with self._reopening:
                 if self._pid != os.getpid():
                     self._begin()
-        if self._disk.root_identity() != self._identity:
-            # What is open would be written as if the rest were there, and what is not would be made anew.
-            raise StoreNotFoundError(
-                "the folder of the store is gone, or another one is in its place",
-                place=self.url,
-                hint="Put it back as it was, or open the store again.",
-            )
+        # What is open would be written as if the rest were there, and what is not would be made anew.
+        self._folder.check()
 
     def let_go(self) -> None:
         """In a forked child, at once: a descriptor it holds would keep the locks of a parent that dies."""
@@ -380,8 +376,8 @@ class FilesystemStore:
         try:
             with Writing(self.url):
                 committer.settler.settle()
-        except CheckpointWriteError:
-            # The journal still holds everything; the next opening redoes it.
+        except (CheckpointWriteError, StoreNotFoundError):
+            # The journal still holds everything, wherever it is now; the next opening redoes it.
             committer.close(shrink=False)
         else:
             committer.close(shrink=True)

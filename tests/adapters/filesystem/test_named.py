@@ -1,0 +1,65 @@
+"""A store whose folder is moved, removed or replaced while it is open: nothing is written past it."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.named import Named
+from holdfast.adapters.filesystem.store import FilesystemStore
+from holdfast.domain.errors import StoreNotFoundError
+from tests.adapters.filesystem.commits import checkpoint
+
+
+def opened(path, **options):
+    return FilesystemStore.open(str(path), background=False, **options)
+
+
+def test_another_file_of_the_name_is_noticed(tmp_path) -> None:
+    (tmp_path / "a").write_bytes(b"1")
+    (tmp_path / "b").write_bytes(b"2")
+    named = Named(Disk(str(tmp_path)), "a")
+    named.check()
+    (tmp_path / "b").rename(tmp_path / "a")
+    with pytest.raises(StoreNotFoundError, match="journal of the store is gone"):
+        named.check()
+
+
+def test_what_is_pending_is_not_written_into_the_store_that_took_the_place(tmp_path) -> None:
+    store = opened(tmp_path / "store")
+    for _ in range(3):
+        assert store.commit([checkpoint("w", store.head("w"))]) == [None]
+    (tmp_path / "store").rename(tmp_path / "moved")
+    other = opened(tmp_path / "store")
+    assert other.commit([checkpoint("w", other.head("w"))]) == [None]
+    expected = other.head("w")
+    other.close()
+    with pytest.raises(StoreNotFoundError):
+        store._committer.settler.apply()
+    with pytest.raises(StoreNotFoundError):
+        store._committer.settler.settle()
+    store.close()
+    for where, sequence in (("store", 1), ("moved", 3)):
+        again = opened(tmp_path / where)
+        assert again.head("w").sequence == sequence
+        again.close()
+    again = opened(tmp_path / "store", read_only=True)
+    assert again.head("w") == expected
+    again.close()
+
+
+@pytest.mark.parametrize("what", ["journal", "ring"])
+def test_without_its_journal_nothing_is_acknowledged(tmp_path, what) -> None:
+    store = opened(tmp_path / "store")
+    assert store.commit([checkpoint("w", store.head("w"))]) == [None]
+    if what == "journal":
+        shutil.rmtree(tmp_path / "store" / "journal")
+    else:
+        for ring in (tmp_path / "store" / "journal").glob("ring-*"):
+            ring.unlink()
+    for _ in range(2):
+        with pytest.raises(StoreNotFoundError, match="journal of the store is gone"):
+            store.commit([checkpoint("w", store.head("w"))])
+    store.close()
