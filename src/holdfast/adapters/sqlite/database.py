@@ -16,6 +16,7 @@ from holdfast.adapters.sqlite import faults, files
 from holdfast.adapters.sqlite.driver import Connection, Driver
 from holdfast.adapters.sqlite.gate import Gate
 from holdfast.adapters.sqlite.patience import Patience
+from holdfast.adapters.sqlite.place import Place
 from holdfast.adapters.sqlite.source import Source
 from holdfast.adapters.sqlite.watching import Watch, lost_log
 from holdfast.domain.errors import (
@@ -90,6 +91,7 @@ class SqliteDatabase:
         #: Called before anybody else has a turn.
         self.when_rolled_back: Callable[[], None] = lambda: None
         self._closed = False
+        self._place = Place(path)
         self._begin()
         _OPEN.add(self)
 
@@ -178,6 +180,7 @@ class SqliteDatabase:
         with self._turn, self.gate:
             try:
                 connection, watch = self._writing()
+                self._place.check()
                 self._patience.let_others_in()
                 try:
                     self._patience.run(connection.execute, "begin immediate")
@@ -267,18 +270,23 @@ class SqliteDatabase:
         """
         self.gate.shut()
         try:
-            connections = [connection for _, connection in self._idle]
-            self._idle.clear()
-            writer, self._writer, self._watch = self._writer, None, None
-            for connection in (*connections, *([writer] if writer is not None else [])):
-                with suppress(self.driver.error):
-                    self.driver.abandon(connection)
+            self._leave()
         finally:
             self.gate.open()
+
+    def _leave(self) -> None:
+        connections = [connection for _, connection in self._idle]
+        self._idle.clear()
+        writer, self._writer, self._watch = self._writer, None, None
+        for connection in (*connections, *([writer] if writer is not None else [])):
+            with suppress(self.driver.error):
+                self.driver.abandon(connection)
 
     # -- connections, their faults and their end ---------------------------------------------
 
     def _connect(self, uri: str, *settings: str) -> Connection:
+        if not self.read_only:
+            self._place.check()
         connection = self.driver.connect(uri)
         try:
             for setting in (*_SETTINGS, *settings):
@@ -286,6 +294,7 @@ class SqliteDatabase:
         except BaseException:
             connection.close()
             raise
+        self._place.note()
         return connection
 
     def _check_open(self) -> None:
@@ -313,6 +322,9 @@ class SqliteDatabase:
         """Let go of every connection; who comes later is told. Idempotent."""
         with self._turn, self.gate:
             self._closed = True
+            if self._place.is_empty:
+                # Wherever it is now, it needs the log that is still here, and closing would take that away.
+                self._leave()
             self._drop_writer()
             self.close_readers()
             self._source.close()

@@ -7,9 +7,8 @@ written here. SQLite does not notice: what it commits goes into a file without a
 
 from __future__ import annotations
 
-import os
-
 from holdfast.adapters.sqlite.driver import Connection
+from holdfast.adapters.sqlite.place import Identity, identity
 from holdfast.domain.errors import CheckpointWriteError, StoreLockedError
 
 
@@ -25,7 +24,7 @@ class Watch:
         self._version: int | None = None
         self._uses_log = False
         #: Device and number of the log when the connection began to use it.
-        self._log: tuple[int, int] | None = None
+        self._log: Identity | None = None
 
     def note_log(self) -> None:
         """Remember the log as soon as the connection may have opened it."""
@@ -34,7 +33,7 @@ class Watch:
         if not self._uses_log:
             self._log = None
         elif self._log is None:
-            self._log = self._found()
+            self._log = identity(self._log_path)
 
     def begin(self, *, may_use_log: bool) -> int:
         """Look which journal is used, in a transaction that has begun: if others changed something, anew.
@@ -58,15 +57,8 @@ class Watch:
         """Tell whether the log that the connection writes is no more the one beside the database."""
         if not self._uses_log:
             return False
-        found = self._found()
+        found = identity(self._log_path)
         return found is None or found != self._log
-
-    def _found(self) -> tuple[int, int] | None:
-        try:
-            found = os.stat(self._log_path)
-        except FileNotFoundError:
-            return None
-        return found.st_dev, found.st_ino
 
 
 def lost_log(path: str) -> CheckpointWriteError:
