@@ -7,13 +7,15 @@ from dataclasses import replace
 
 import pytest
 
+from holdfast.domain.audit_entry import AuditEntry, TrailHead
 from holdfast.domain.log_check import Level, LogReport, Trust, Verdict
 from holdfast.domain.merkle import inclusion_proof
 from holdfast.domain.session_check import SessionEvidence, verify_evidence
 from holdfast.domain.tiles import TileHashes
 from holdfast.domain.tlogproof import TlogProof
+from holdfast.domain.trail import encode_entry
 from holdfast.domain.trail_check import Fault, Kind
-from tests.trails import EVERYTHING, KEY_ONLY, Log, make_log
+from tests.trails import EVERYTHING, KEY_ONLY, NOW, Log, make_log
 
 LOG = make_log(40, (20, 36), sessions=2)
 INDEXES = [index for index, line in enumerate(LOG.lines) if b'"session":"s-0"' in line]
@@ -146,3 +148,27 @@ def test_a_changed_line_of_a_period_is_found(index: int) -> None:
     lines[index] = lines[index].replace(b"svc-7", b"svc-8")
     assert verify_evidence(period(lines=lines), KEY_ONLY).verdict() is Verdict.FAILED
     assert verify_evidence(period(lines=[*lines[:index], b"damaged\n"]), KEY_ONLY).fault_count
+
+
+@pytest.mark.parametrize("index", [0, 1, 11, 24])
+def test_an_entry_that_nobody_signed_has_no_place_in_a_period(index: int) -> None:
+    whole = period()
+    lines, proofs = list(whole.lines), list(whole.proofs)
+    invented = AuditEntry(NOW, "SESSION_STARTED", "s-9")
+    lines.insert(index, encode_entry(invented, TrailHead("s-9")).data)
+    proofs.insert(index, None)
+    report = verify_evidence(replace(whole, lines=lines, proofs=proofs), KEY_ONLY)
+    assert (report.level, report.verdict()) == (Level.CHAIN, Verdict.FAILED)
+
+
+@pytest.mark.parametrize("index", [0, 5, 23])
+def test_a_proof_that_is_gone_is_missed_in_a_period(index: int) -> None:
+    proofs = list(period().proofs)
+    proofs[index] = None
+    assert verify_evidence(period(proofs=proofs), KEY_ONLY).verdict() is Verdict.FAILED
+
+
+@pytest.mark.parametrize("index", [0, 9])
+def test_in_a_session_only_the_last_entries_may_be_without_a_proof(index: int) -> None:
+    report = check(proofs=[*PROOFS[:index], None, *PROOFS[index + 1 :]])
+    assert (report.level, report.verdict()) == (Level.CHAIN, Verdict.FAILED)

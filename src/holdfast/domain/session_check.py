@@ -45,26 +45,67 @@ def verify_evidence(evidence: SessionEvidence, trust: Trust) -> LogReport:
     is_period = evidence.session_id is None
     mark = _read_checkpoint(evidence.checkpoint, trust, faults)
     walk = ChainWalk(faults, evidence.read_payload)
-    proofs = iter(evidence.proofs)
-    last, proven, since, index = -1, 0, "", -1
+    proofs, proving = iter(evidence.proofs), _Proving(evidence, mark)
+    since, index = "", -1
     for index, line in enumerate(evidence.lines):
         if is_period:
             walk.take_up(line)
         moment = walk.take(line, index, evidence.session_id)
-        proof = next(proofs, None)
-        if proof is None or mark is None:
-            since = since or moment
-            continue
         try:
-            last = _prove(proof, line, last, evidence.checkpoint, mark.head, is_period=is_period)
-            proven += 1
+            if not proving.take(next(proofs, None), line, index):
+                since = since or moment
         except CheckpointError as fault:
-            place = f"proof of line {index + 1}"
-            session_id = evidence.session_id or ""
-            faults.add(Fault(Kind.HEAD, fault.message, place, index, session_id, index + 1))
+            faults.add(_unproven(evidence, fault.message, index))
+    if problem := proving.gap():
+        faults.add(_unproven(evidence, problem, proving.bare))
     for found in (*_pin_faults(mark, trust), *evidence.faults):
         faults.add(found)
-    return _report(walk, mark, faults, trust, proven, index + 1 - proven, since)
+    return _report(walk, mark, faults, trust, proving.proven, index + 1 - proving.proven, since)
+
+
+class _Proving:
+    """Goes along lines and their proofs; whatever has none comes after all that has one."""
+
+    def __init__(self, evidence: SessionEvidence, mark: Mark | None) -> None:
+        self._checkpoint = evidence.checkpoint
+        self._is_period = evidence.session_id is None
+        self._mark = mark
+        self._last = -1
+        self.proven = 0
+        #: The first line without a proof; -1: each has one.
+        self.bare = -1
+
+    def take(self, proof: bytes | None, line: bytes, index: int) -> bool:
+        """Check the proof of a line; False if there is nothing to check.
+
+        Raises:
+            CheckpointError: it proves something else, or stands where it cannot.
+        """
+        if proof is None or self._mark is None:
+            self.bare = index if self.bare < 0 else self.bare
+            return False
+        head = self._mark.head
+        self._last = _prove(proof, line, self._last, self._checkpoint, head, is_period=self._is_period)
+        if self.bare >= 0:
+            raise CheckpointCorruptError("an entry before it has no proof, and so is none of the log's")
+        self.proven += 1
+        return True
+
+    def gap(self) -> str:
+        """Say why lines without a proof cannot be what came after the head; empty where they can.
+
+        What lies between two entries of a session is not here. A period has all of it, up to where the head
+        ends, and only then something that no head covers yet.
+        """
+        if self._mark is None or self.bare < 0 or not self.proven or not self._is_period:
+            return ""
+        is_after = self._last == self._mark.head.size - 1
+        return "" if is_after else "entries without a proof stand where the signed head has others"
+
+
+def _unproven(evidence: SessionEvidence, problem: str, index: int) -> Fault:
+    place = f"proof of line {index + 1}"
+    return Fault(Kind.HEAD, problem, place, index, evidence.session_id or "", index + 1)
 
 
 def _read_checkpoint(checkpoint: bytes, trust: Trust, faults: Faults) -> Mark | None:
