@@ -21,7 +21,7 @@ from holdfast.domain.migration import check_version, is_newer
 from holdfast.domain.redaction import Redactor, Rules
 from holdfast.domain.time import parse_timestamp
 from holdfast.domain.user_patterns import combine, is_anchored, kind_name
-from holdfast.server.etags import check_match, is_named
+from holdfast.server.etags import check_match, named
 from holdfast.server.problems import Refusal
 from tests.fuzz import real_store
 from tests.fuzz.target import Target, same, text_of
@@ -103,7 +103,7 @@ def _cursor(data: bytes) -> None:
 
 def _etag(data: bytes) -> None:
     header = text_of(data)
-    is_named('"abc"', header)
+    named('"abc"', header)
     check_match('"abc"', {"if-match": header})
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.domain.record import Entry
-from holdfast.server.etags import check_match, checkpoint_etag, is_named
+from holdfast.server.etags import answer_etag, check_match, checkpoint_etag, named, packed_etag
 from holdfast.server.problems import Refusal
 
 ENTRY = Entry(3, "u-3", "2026-01-01T00:00:00Z", "stage_complete", "sha256:00")
@@ -26,8 +26,23 @@ def test_a_version_that_is_known_is_found_among_others():
     etag = checkpoint_etag(ENTRY)
     assert etag.startswith('"') and etag.endswith('"')
     for header in (etag, f"W/{etag}", f'"x", {etag}', "*"):
-        assert is_named(etag, header)
-    assert not is_named(etag, "") and not is_named(etag, '"x"')
+        assert named(etag, header) == etag
+    assert named(etag, "") is None and named(etag, '"x"') is None
+
+
+def test_compressed_bytes_that_are_known_are_named_as_such():
+    etag = checkpoint_etag(ENTRY)
+    assert named(etag, f'"x", W/{packed_etag(etag)}') == packed_etag(etag)
+
+
+def test_an_answer_has_a_name_of_its_own_and_changes_name_the_version_in_it():
+    version = checkpoint_etag(ENTRY)
+    one, other = answer_etag(version, b"next: none"), answer_etag(version, b"next: 4")
+    assert one != other and named(one, other) is None and named(one, version) is None
+    for seen in (one, other, packed_etag(one)):
+        check_match(version, {"if-match": seen})
+    with pytest.raises(Refusal):
+        check_match(checkpoint_etag(ENTRY, noted=7), {"if-match": one})
 
 
 @pytest.mark.parametrize(

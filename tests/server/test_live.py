@@ -296,6 +296,27 @@ def test_one_alone_does_not_take_all_the_places():
     live.admit("ann")
 
 
+def test_when_the_log_can_no_longer_be_looked_at_streams_end_and_new_ones_may_begin():
+    store = Leaving()
+    live = Live(store, streams_max=4, look_seconds=0.001)
+
+    async def listen():
+        looking = asyncio.create_task(live.run())
+        stream = live.listen("ann", live.place(None), bool, lambda: True, with_facts=True)
+        first = await anext(stream)
+        store.is_away = True
+        others = [piece async for piece in stream]
+        store.is_away = False
+        again = live.listen("ann", live.place(None), bool, lambda: True, with_facts=True)
+        begun = await anext(again)
+        await again.aclose()
+        looking.cancel()
+        return first, others, begun
+
+    first, others, begun = asyncio.run(listen())
+    assert (first, others) == (begun, [])
+
+
 class Empty:
     """A log without entries."""
 
@@ -304,3 +325,14 @@ class Empty:
 
     def leaves(self, after):
         return iter(())
+
+
+class Leaving(Empty):
+    """A log whose store goes away."""
+
+    is_away = False
+
+    def integrate(self):
+        if self.is_away:
+            raise StoreNotFoundError("the folder is gone")
+        return 0

@@ -125,6 +125,12 @@ def test_a_wrong_parameter_is_named(call, query):
     assert query.partition("=")[0] in problem["detail"]
 
 
+def test_where_no_parameter_is_known_any_is_one_too_many(call):
+    problem = call("PUT", "/v1/things/a?cuont=1", json={"name": "x"}).json()
+    assert (problem["status"], problem["code"]) == (400, "invalid_request")
+    assert "cuont" in problem["detail"]
+
+
 def test_a_body_is_read_by_its_type(call):
     response = call("PUT", "/v1/things/a", json={"name": "x"})
     assert response.json()["body"] == {"name": "x", "count": 0}

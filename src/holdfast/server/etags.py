@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 
 from holdfast.domain.record import Entry
 from holdfast.server.problems import Detail, Refusal
 
 _PACKED = '-gzip"'
+#: Between the version of something and what else an answer about it says.
+_BESIDE = "."
+_ANSWER = re.compile(r'(\.[0-9a-f]{16})?(-gzip)?"\Z')
 
 
 def checkpoint_etag(entry: Entry, noted: int = 0) -> str:
@@ -21,9 +25,23 @@ def checkpoint_etag(entry: Entry, noted: int = 0) -> str:
     return f'"{hashlib.sha256(ascii(told).encode()).hexdigest()[:32]}"'
 
 
-def is_named(etag: str, header: str) -> bool:
-    """Tell whether an If-None-Match header names a version; weak ones are as good there."""
-    return any(one == "*" or one.removeprefix("W/") == etag for one in _listed(header))
+def answer_etag(version: str, body: bytes) -> str:
+    """Name an answer about a version, which may say more than that: neighbours, damage, who may see what."""
+    beside = hashlib.sha256(body).hexdigest()[:16]
+    return f'{version[:-1]}{_BESIDE}{beside}"'
+
+
+def named(etag: str, header: str) -> str | None:
+    """Answer an ETag as an If-None-Match header names it, compressed or not; None if it does not.
+
+    Weak ones are as good there.
+    """
+    for one in (part.strip().removeprefix("W/") for part in header.split(",")):
+        if one == "*":
+            return etag
+        if one in (etag, packed_etag(etag)):
+            return one
+    return None
 
 
 def check_match(etag: str, headers: Mapping[str, str]) -> None:
@@ -48,7 +66,7 @@ def check_match(etag: str, headers: Mapping[str, str]) -> None:
             400, "invalid_request", "If-Match is no ETag", errors=[Detail("it is no ETag", "If-Match")]
         )
     # A weak name is never the same version, and `*` would mean whatever is there.
-    if etag not in _listed(header):
+    if etag not in _versions(header):
         raise Refusal(
             412,
             "version_changed",
@@ -62,7 +80,6 @@ def packed_etag(etag: str) -> str:
     return etag.removesuffix('"') + _PACKED
 
 
-def _listed(header: str) -> list[str]:
-    """Read the versions that a header names; which bytes of them makes no difference there."""
-    named = (one.strip() for one in header.split(","))
-    return [one.removesuffix(_PACKED) + '"' if one.endswith(_PACKED) else one for one in named]
+def _versions(header: str) -> list[str]:
+    """Read the versions that a header names; which answer told of them makes no difference there."""
+    return [_ANSWER.sub('"', one.strip()) for one in header.split(",")]

@@ -82,6 +82,8 @@ class Live:
         self._size = 0
         self._recent: deque[LiveEvent] = deque(maxlen=_BUFFERED)
         self._has_ended = False
+        #: How often the log could not be looked at: streams that were there then end.
+        self._faults = 0
         #: Set and replaced each time there is something new; made where the loop runs.
         self._news: anyio.Event | None = None
 
@@ -94,9 +96,11 @@ class Live:
                     await self._look()
                 except CheckpointError as problem:
                     _LOG.warning("the log cannot be followed: %s", problem)
+                    self._break_off()
                 except Exception:
                     # Nobody would ever look again.
                     _LOG.exception("the log cannot be followed")
+                    self._break_off()
             await anyio.sleep(self._look_seconds)
 
     async def _look(self) -> None:
@@ -110,6 +114,11 @@ class Live:
         if self._news is not None:
             news, self._news = self._news, anyio.Event()
             news.set()
+
+    def _break_off(self) -> None:
+        """End the streams there are: whoever listens is to know that nothing is heard, and tries again."""
+        self._faults += 1
+        self._wake()
 
     def end(self) -> None:
         """End every stream, so that the server can end."""
@@ -187,9 +196,9 @@ class Live:
         ends: float,
     ) -> AsyncGenerator[bytes, None]:
         self._size = self._size or place.size
-        position = place.position
+        position, faults = place.position, self._faults
         yield b"retry: 3000\n: listening\n\n"
-        while not self._has_ended:
+        while not self._has_ended and faults == self._faults:
             news = self._news
             told = await self._since(position, place.size)
             # Asked last: of what happened since somebody may no longer listen nothing is told.

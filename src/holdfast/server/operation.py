@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+import msgspec
+
 from holdfast.domain.access import Scope, may
 
 Query = TypeVar("Query")
@@ -52,6 +54,10 @@ class Answer:
     media_type: str = JSON
     #: Pieces that follow one another for as long as both sides live.
     stream: AsyncIterator[bytes] | None = None
+
+
+class NoQuery(msgspec.Struct):
+    """The parameters of an operation that has none: any is one too many."""
 
 
 @dataclass(frozen=True, slots=True)

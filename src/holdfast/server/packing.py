@@ -6,6 +6,7 @@ import gzip
 from collections.abc import Mapping
 from typing import Any
 
+from holdfast.server.etags import named
 from holdfast.server.operation import JSON, Answer, Asked
 from holdfast.server.problems import encode
 
@@ -30,6 +31,15 @@ def packed(
         data = gzip.compress(data, _LEVEL, mtime=0)
         told["Content-Encoding"] = "gzip"
     return Answer(data, headers=told, media_type=media_type)
+
+
+def unchanged(asked: Asked[Any, Any], headers: Mapping[str, str]) -> Answer | None:
+    """Answer that whoever asks has it already (304), where If-None-Match names the ETag of `headers`.
+
+    Which bytes are named, and what a cache has to keep apart, is told as with the answer itself.
+    """
+    known = named(headers["ETag"], asked.headers.get("if-none-match", ""))
+    return None if known is None else Answer(status=304, headers={**headers, "ETag": known, "Vary": VARY})
 
 
 def _takes_gzip(header: str) -> bool:

@@ -27,7 +27,7 @@ from holdfast.domain.errors import CheckpointCorruptError, CheckpointError, Chec
 from holdfast.domain.telemetry import FoundBy
 from holdfast.server.desk import Desk
 from holdfast.server.idempotency import Ledger
-from holdfast.server.operation import JSON, Answer, Asked, Identity, Operation
+from holdfast.server.operation import JSON, Answer, Asked, Identity, NoQuery, Operation
 from holdfast.server.places import Places
 from holdfast.server.problems import Detail, Refusal, encode, refusal_of, response_of
 from holdfast.server.rates import Rates
@@ -193,7 +193,7 @@ class Clerk:
         self, operation: Operation, request: Request, identity: Identity, request_id: str
     ) -> Asked[Any, Any]:
         _check_names(request.path_params)
-        query = None if operation.query is None else _query(operation.query, request)
+        query = _query(operation.query or NoQuery, request)
         body = None if operation.body is None else _body(operation.body, await request.body(), request)
         headers = {name.lower(): value for name, value in request.headers.items()}
         if request.method == "HEAD":

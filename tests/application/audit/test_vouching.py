@@ -153,3 +153,20 @@ def test_a_session_that_is_begun_by_name_tells_the_version_too(url, tmp_path):
         service.open_session()
         service.create_checkpoint("W", {"n": 1})
         assert told(service, "W@1").producer == holdfast.__version__
+
+
+def test_a_record_that_is_not_the_one_that_was_told_of_does_not_verify(tmp_path):
+    url = f"file:{tmp_path}/store"
+    with opened(url, tmp_path) as service:
+        for number in (1, 2):
+            service.create_checkpoint("W", {"word": f"kelp{number}"})
+        service.audit.keeper.anchor(create_key=True)
+    [records] = (tmp_path / "store").glob("checkpoints/*/*/checkpoint_*.deltas.jsonl")
+    records.write_bytes(records.read_bytes().replace(b"kelp2", b"help2"))
+    with opened(url, tmp_path) as service:
+        changed = told(service, "W@2")
+        assert (changed.standing, changed.problem) == (
+            Standing.BROKEN,
+            "the record is not the one that was committed",
+        )
+        assert told(service, "W@1").standing is Standing.SIGNED

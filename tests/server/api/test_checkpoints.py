@@ -106,6 +106,32 @@ def test_a_version_that_is_known_is_not_sent_again(shown):
     assert (shown.status_code, shown.json()["is_quarantined"]) == (200, True)
 
 
+def test_what_comes_after_a_checkpoint_is_told_to_whoever_knows_the_checkpoint(shown):
+    client, desk = shown
+    call = caller_for(client, desk, "read")
+    newest = call.get("/v1/checkpoints/WF%2F1@latest")["row"]["id"].replace("/", "%2F")
+    first = call("GET", f"/v1/checkpoints/{newest}")
+    assert first.json()["next"] is None
+    desk.service.create_checkpoint("WF/1", {"later": 1})
+    again = call("GET", f"/v1/checkpoints/{newest}", headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.json()["next"]) == (200, "WF/1@3")
+    kept = call("GET", f"/v1/checkpoints/{newest}", headers={"If-None-Match": again.headers["etag"]})
+    assert (kept.status_code, kept.headers["vary"]) == (304, again.headers["vary"])
+
+
+def test_damage_is_told_to_whoever_has_seen_the_checkpoint_whole(tmp_path):
+    url = filled(f"file:{tmp_path}/store")
+    with holdfast.open(url) as service:
+        service._engine.kit.store.settle()
+    with application(url) as (client, desk):
+        call, path = caller_for(client, desk, "viewer"), "/v1/checkpoints/WF%2F1@2"
+        etag = call("GET", path).headers["etag"]
+        for record in (tmp_path / "store").glob("checkpoints/*/wf-1~*/checkpoint_*.json*"):
+            record.write_bytes(record.read_bytes().replace(b"words", b"wordz"))
+        again = call("GET", path, headers={"If-None-Match": etag})
+        assert again.status_code == 200 and again.json()["problem"] != ""
+
+
 def test_a_state_that_cannot_be_read_is_told_and_not_thrown(shown):
     client, desk = shown
     desk.service.quarantine.put("WF/1", 1, "it looks odd")

@@ -115,7 +115,9 @@ def test_compressed_bytes_are_named_apart_and_known_again(tmp_path):
         }
         assert len(etags) == 2
         for etag in etags:
-            assert call("GET", where, headers={"If-None-Match": etag}).status_code == 304
+            known = call("GET", where, headers={"If-None-Match": etag})
+            assert (known.status_code, known.headers["etag"]) == (304, etag)
+            assert "Accept-Encoding" in known.headers["vary"]
 
 
 def test_the_state_at_a_point_between_checkpoints_is_shown(shown):

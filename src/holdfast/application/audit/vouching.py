@@ -13,6 +13,7 @@ from enum import StrEnum
 from itertools import islice
 
 from holdfast.application.audit.audit_log import AuditLog
+from holdfast.application.loading import record_fields
 from holdfast.application.resolve import Found
 from holdfast.domain import plainjson
 from holdfast.domain.audit_entry import AuditEntry
@@ -104,6 +105,9 @@ def vouch(store: Store, log: AuditLog, found: Found) -> Vouching:
     if entry.facts.get("checksum") != found.entry.checksum:
         return vouching
     try:
+        if not found.entry.pruned:
+            # What the listing says its checksum is, the record may no longer be.
+            record_fields(store, found.workflow_id, found.entry)
         return _under_head(log, replace(vouching, problem=""))
     except CheckpointError as damage:
         return replace(vouching, problem=damage.message)

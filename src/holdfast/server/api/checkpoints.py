@@ -17,6 +17,7 @@ from holdfast.application.insight.state_nodes import children_of
 from holdfast.application.loading import record_fields
 from holdfast.application.quarantine_marks import is_quarantined
 from holdfast.application.resolve import Found
+from holdfast.application.travel.travelling import Point
 from holdfast.domain.access import Scope
 from holdfast.domain.annotation import Annotation
 from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES
@@ -25,9 +26,10 @@ from holdfast.domain.ids import check_workflow_id
 from holdfast.server.acting import READING
 from holdfast.server.api.reading import Cursor, Limit, Text, aware, found_checkpoint
 from holdfast.server.desk import Desk
-from holdfast.server.etags import checkpoint_etag, is_named
+from holdfast.server.etags import answer_etag, checkpoint_etag
 from holdfast.server.operation import Answer, Asked, Operation
-from holdfast.server.packing import packed
+from holdfast.server.packing import packed, unchanged
+from holdfast.server.problems import encode
 from holdfast.server.totals import Total, total_of
 
 _FIELDS_MAX = 200
@@ -143,14 +145,17 @@ def show_checkpoint(desk: Desk, asked: Asked[None, None]) -> Answer:
     """Tell everything about one checkpoint but its state."""
     found = found_checkpoint(desk, asked.path["checkpoint"])
     said = _said(desk, found)
-    etag = checkpoint_etag(found.entry, said.event_seq)
-    is_set_aside = is_quarantined(desk.kit.store, found.workflow_id, found.entry.sequence)
-    # Whether it is set aside is no part of its version.
-    headers = {"ETag": etag, "Cache-Control": "no-store" if is_set_aside else "private, no-cache"}
-    if not is_set_aside and is_named(etag, asked.headers.get("if-none-match", "")):
-        return Answer(status=304, headers=headers)
     may_look = asked.identity.may(Scope.STATE_READ)
-    return packed(asked, _detail(desk, found, said, is_set_aside=is_set_aside, may_look=may_look), headers)
+    detail, looked_at = _detail(desk, found, said, may_look=may_look)
+    body = encode(detail)
+    # Neighbours, damage and quarantine are told with it, and are no part of its version.
+    etag = answer_etag(checkpoint_etag(found.entry, said.event_seq), body)
+    headers = {"ETag": etag, "Cache-Control": "no-store" if detail.is_quarantined else "private, no-cache"}
+    if not detail.is_quarantined and (known := unchanged(asked, headers)):
+        return known
+    if looked_at is not None:
+        desk.note_looked(looked_at)
+    return packed(asked, body, headers)
 
 
 def _said(desk: Desk, found: Found) -> Annotation:
@@ -162,15 +167,17 @@ def _said(desk: Desk, found: Found) -> Annotation:
 
 
 def _detail(
-    desk: Desk, found: Found, said: Annotation, *, is_set_aside: bool, may_look: bool
-) -> CheckpointDetail:
+    desk: Desk, found: Found, said: Annotation, *, may_look: bool
+) -> tuple[CheckpointDetail, Point | None]:
+    """Put everything together, and answer which state was looked at for it."""
     record, problem = _record(desk, found)
-    tree: dict[str, Any] = {}
+    point: Point | None = None
     if may_look and not problem:
-        tree, problem = _tree(desk, found)
+        point, problem = _point(desk, found)
+    tree: dict[str, Any] = {} if point is None else point.tree
     before, after = _neighbours(desk, found)
     origin = desk.lineage.origin(found.workflow_id)
-    return CheckpointDetail(
+    detail = CheckpointDetail(
         checkpoint_row(found.workflow_id, found.entry),
         words(tree.get("context_summary")) if isinstance(tree.get("context_summary"), str) else "",
         _error(desk, found) if may_look else None,
@@ -178,7 +185,7 @@ def _detail(
         _number(record.get("max_retries")),
         _text(record.get("agent_version")),
         found.entry.schema,
-        is_set_aside,
+        is_quarantined(desk.kit.store, found.workflow_id, found.entry.sequence),
         before,
         after,
         [
@@ -191,6 +198,7 @@ def _detail(
         said.note if may_look else "",
         said.by if may_look else None,
     )
+    return detail, point
 
 
 def _record(desk: Desk, found: Found) -> tuple[dict[str, Any], str]:
@@ -200,13 +208,11 @@ def _record(desk: Desk, found: Found) -> tuple[dict[str, Any], str]:
         return {}, words(damage.message)
 
 
-def _tree(desk: Desk, found: Found) -> tuple[dict[str, Any], str]:
+def _point(desk: Desk, found: Found) -> tuple[Point | None, str]:
     try:
-        point = desk.travel.checkpoint(found)
+        return desk.travel.checkpoint(found), ""
     except CheckpointError as damage:
-        return {}, words(damage.message)
-    desk.note_looked(point)
-    return point.tree, ""
+        return None, words(damage.message)
 
 
 def _error(desk: Desk, found: Found) -> str | None:

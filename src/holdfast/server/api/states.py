@@ -17,8 +17,8 @@ from holdfast.domain.pointer import look_up, parse_pointer
 from holdfast.server.acting import READING
 from holdfast.server.api.reading import Limit, check_meaning
 from holdfast.server.desk import Desk
-from holdfast.server.etags import is_named
 from holdfast.server.operation import Answer, Asked, Operation
+from holdfast.server.packing import unchanged
 from holdfast.server.ranges import ranged
 
 _FOR_EVER = "private, max-age=31536000, immutable"
@@ -74,8 +74,8 @@ def show_state(desk: Desk, asked: Asked[StateQuery, None]) -> Answer:
     point = desk.travel.at(name)
     place = look_up(point.tree, pointer)
     headers = _headers(name, point, query)
-    if is_named(headers["ETag"], asked.headers.get("if-none-match", "")):
-        return Answer(status=304, headers=headers)
+    if known := unchanged(asked, headers):
+        return known
     desk.note_looked(point)
     if query.form == "value":
         return ranged(asked, plainjson.dumps(place), headers)

@@ -11,9 +11,8 @@ from holdfast.domain.access import Scope
 from holdfast.server.acting import READING
 from holdfast.server.api.reading import known_run
 from holdfast.server.desk import Desk
-from holdfast.server.etags import is_named
 from holdfast.server.operation import Answer, Asked, Operation
-from holdfast.server.packing import packed
+from holdfast.server.packing import packed, unchanged
 
 _UNCHANGED = {304: "It is what If-None-Match names."}
 _LOOK_AGAIN = "private, no-cache"
@@ -25,8 +24,8 @@ def show_timeline(desk: Desk, asked: Asked[None, None]) -> Answer:
     has_words = asked.identity.may(Scope.STATE_READ)
     etag = _etag(desk, row.workflow_id, "words" if has_words else "", row.checkpoints)
     headers = {"ETag": etag, "Cache-Control": _LOOK_AGAIN}
-    if is_named(etag, asked.headers.get("if-none-match", "")):
-        return Answer(status=304, headers=headers)
+    if known := unchanged(asked, headers):
+        return known
     return packed(asked, timeline(desk.kit, row.workflow_id, has_words=has_words), headers)
 
 
