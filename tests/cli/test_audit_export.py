@@ -163,4 +163,17 @@ def test_a_period_says_what_it_does_not_show_and_holds_no_payload_where_it_is_re
 )
 def test_a_period_that_cannot_be_is_refused(run: Run, store: Path, args: tuple[str, ...], leave: Exit):
     result = run("audit", "export", "part", *args, "--store", store)
-    assert result.exit_code == leave and not (Path("part").exists() and any(Path("part").iterdir()))
+    assert result.exit_code == leave and not Path("part").exists()
+
+
+def test_a_period_that_ends_before_it_begins_is_told_the_right_way_round(run: Run, store: Path):
+    ends = ("--from", "2026-12-01", "--to", "2026-01-01")
+    assert "--from has to lie before --to" in run("audit", "export", "part", *ends, "--store", store).err
+
+
+def test_an_export_of_nothing_leaves_folders_as_they_were(run: Run, store: Path):
+    Path("there").mkdir()
+    for place in ("new/deep/part", "there"):
+        result = run("audit", "export", place, "--to", "1999-01-01", "--store", store)
+        assert result.exit_code == Exit.NOT_FOUND
+    assert not Path("new").exists() and Path("there").is_dir()

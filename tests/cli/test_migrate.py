@@ -128,6 +128,15 @@ def test_without_an_app_newer_states_are_refused_with_what_to_do(run: Run, store
     assert "version 1.2.0" in result.err and "--app" in result.err
 
 
+def test_a_state_that_is_newer_than_the_version_asked_for_is_told_so(run: Run, store: Path):
+    known = ("--app", "reef_flows:app", "--store", store)
+    run("migrate", "--apply", *known)
+    result = run("migrate", "WF-1", "--dry-run", "--to", "1.1.0", *known)
+    assert result.exit_code == Exit.OTHER_FORMAT
+    assert "1.2.0, which is newer than the version asked for, 1.1.0" in result.err
+    assert "Use the program" not in result.err
+
+
 def test_the_app_may_be_named_in_the_configuration(run: Run, store: Path):
     Path("holdfast.toml").write_text('app = "reef_flows:app"\n')
     result = run("migrate", "--dry-run", "--store", store, "--json")

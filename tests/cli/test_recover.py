@@ -306,3 +306,22 @@ def test_events_of_which_only_the_trail_still_tells_are_told_as_lost(run: Run, s
     assert result.exit_code == Exit.PARTIAL and result.data["events_lost"] == 2
     assert any("brings it back" in text for text in result.data["warnings"])
     assert run("doctor", "--store", store).exit_code == Exit.CORRUPT
+
+
+def test_an_app_may_be_named_by_its_file(run: Run, place: Place, program: str, tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "night_shift.py").rename(tmp_path / "inner" / "late_hours.py")
+    named = ("--store", place.url, "recover", "W", "--app")
+    assert "ended well" in run(*named, "inner/late_hours.py:app").out
+    gone = run(*named, "inner/gone.py:app")
+    assert gone.exit_code == Exit.USAGE and "there is no such file" in gone.err
+    (tmp_path / "json.py").write_text(PROGRAM)
+    assert "another module is called json" in run(*named, "json.py:app").err
+
+
+def test_who_names_a_workflow_is_told_what_runs_it(run: Run, place: Place, tmp_path: Path) -> None:
+    (tmp_path / "reef_team.py").write_text("import holdfast\n\nteam = holdfast.Workflow('team')\n")
+    for name in ("reef_team:team", "reef_team.py:team"):
+        result = run("--store", place.url, "recover", "W", "--app", name)
+        assert result.exit_code == Exit.USAGE and "team is a workflow, not an App" in result.err
+        assert f"`holdfast resume ID --app {name}` runs a workflow" in result.err

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import bootstrap
+from holdfast.cli import recover_exec
 from holdfast.cli.exits import Exit
 from tests.cli.conftest import Run
 
@@ -31,7 +32,7 @@ def test_the_command_is_told_what_was_recovered(run: Run, store: Path):
     result = run("recover", "WF-1", "--store", store, "--exec", python(_KEEP, "a b", "$HOME;x"))
     told = json.loads(Path("told.json").read_text())
     assert result.exit_code == Exit.DONE and "Recovered WF-1" in result.out
-    assert told["env"] == [str(store), "WF-1", "WF-1@3"]
+    assert told["env"] == [f"file:{store}", "WF-1", "WF-1@3"]
     assert told["args"] == ["a b", "$HOME;x"]
     assert told["in"]["success"] and told["in"]["workflow_id"] == "WF-1"
 
@@ -78,3 +79,22 @@ def test_nothing_is_run_where_nothing_was_recovered(run: Run, store: Path):
 def test_the_command_may_be_one_of_ours_and_looks_into_the_same_store(run: Run, store: Path):
     line = shlex.join([sys.executable, "-m", "holdfast", "show", "WF-1"])
     assert run("recover", "WF-1", "--store", store, "--json", "--exec", line).data["exec_exit_code"] == 0
+
+
+@pytest.mark.parametrize("given", ["store", "file:store", "file:../{}/store"])
+def test_the_command_finds_the_store_from_any_folder(run: Run, store: Path, given: str):
+    Path("holdfast.toml").write_text(f'store = "{given.format(store.parent.name)}"\n')
+    assert run("recover", "WF-1", "--exec", python(_KEEP)).exit_code == Exit.DONE
+    [place, *_] = json.loads(Path("told.json").read_text())["env"]
+    assert place == run("list", "--json").data["store"] == f"file:{store}"
+
+
+@pytest.mark.parametrize("url", ["postgresql://me:secret@db.example/x", "memory:"])
+def test_what_is_no_path_is_passed_on_as_it_is(url: str):
+    assert recover_exec._anywhere(url) == url
+
+
+def test_a_database_in_a_file_is_a_path_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    assert recover_exec._anywhere("sqlite:a.db") == f"sqlite:{tmp_path / 'a.db'}"
+    assert recover_exec._anywhere("file:///srv/x") == "file:/srv/x"

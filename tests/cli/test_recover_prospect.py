@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,7 @@ from holdfast.cli import demo_team
 from holdfast.cli.exits import Exit
 from holdfast.domain.state import WorkflowState
 from tests.cli.conftest import Run
-from tests.cli.running import write_program
+from tests.cli.running import environment, write_program
 from tests.recovery.places import Place
 
 PROGRAM = """
@@ -217,3 +220,142 @@ def test_a_lease_keeps_an_agent_from_being_skipped_unless_its_process_is_gone(ru
         gone = own_name("run").rpartition(":")[0] + ":1"
         service.acquire_lease("W", gone, ttl_seconds=600)
     assert run("recover", "W", "--skip-agent", "last").exit_code == Exit.DONE
+
+
+KILLED = """
+import os, signal, sys
+from holdfast.adapters.filesystem.store import FilesystemStore
+from holdfast.cli.main import main
+
+workflow, last, *args = sys.argv[1:]
+real, made = FilesystemStore.commit, []
+
+def commit(self, commits):
+    outcomes = real(self, commits)
+    if any(one.workflow_id == workflow for one in commits):
+        made.append(commits)
+    if len(made) == int(last):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return outcomes
+
+FilesystemStore.commit = commit
+raise SystemExit(main(args))
+"""
+
+
+def killed(folder: Path, workflow: str, after: int, *args: str) -> None:
+    """Call the command line, and kill it right after a commit of a workflow."""
+    words = [sys.executable, "-c", KILLED, workflow, str(after), *args]
+    done = subprocess.run(words, cwd=folder, capture_output=True, env=environment(folder), check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+@pytest.mark.parametrize("after", [1, 2, 3])
+def test_a_fork_that_was_killed_on_its_way_skips_all_or_is_not_there(
+    run: Run, tmp_path: Path, after: int
+) -> None:
+    program = f"{write_program(tmp_path)}:plain"
+    assert run("run", program, "--id", "W", "--input", "question=why").exit_code == Exit.DONE
+    skips = ("--skip-agent", "research", "--skip-agent", "write")
+    back = ("recover", "W", "--to", "1", "--fork", "V", *skips, "--reason", "no fuel")
+    killed(tmp_path, "V", after, *back)
+    # The fork is a whole one, so its name is taken, and whoever resumes it skips what was to be skipped.
+    assert run(*back).exit_code == Exit.LOCKED
+    assert "skipped by a recovery: no fuel" in run("show", "V@1", "--state").out
+    assert run("resume", "V", "--app", program).exit_code == Exit.DONE
+    told = run("events", "V", "--json").out
+    assert "research[" not in told and told.count("AGENT_COMPLETED") == 1
+
+
+def test_skips_of_a_workflow_are_one_commit_and_may_be_asked_for_again(run: Run, tmp_path: Path) -> None:
+    program = f"{write_program(tmp_path)}:twice"
+    assert run("run", program, "--id", "W", "--no-wait").exit_code == Exit.WAITING
+    skipping = ("recover", "W", "--skip-agent", "ask")
+    killed(tmp_path, "W", 1, *skipping)
+    assert run("events", "W", "--json").out.count("AGENT_SKIPPED") == 2
+    again = run(*skipping)
+    assert again.exit_code == Exit.DONE and "ask is skipped already" in again.out
+    assert run("events", "W", "--json").out.count("AGENT_SKIPPED") == 2
+    assert run("resume", "W", "--app", program).exit_code == Exit.DONE
+
+
+def test_what_was_skipped_in_part_is_skipped_in_whole_by_the_same_command(run: Run, tmp_path: Path) -> None:
+    program = f"{write_program(tmp_path)}:plain"
+    assert run("run", program, "--id", "W", "--input", "question=why").exit_code == Exit.DONE
+    assert run("recover", "W", "--to", "1", "--fork", "V", "--skip-agent", "research").exit_code == Exit.DONE
+    both = ("recover", "V", "--skip-agent", "research", "--skip-agent", "write")
+    assert "research is skipped already" in run(*both, "--plan").out
+    assert run(*both, "--json").data["skipped_steps"] == ["write"]
+
+
+def test_an_agent_that_is_named_twice_is_skipped_once(run: Run, failed: str) -> None:
+    twice = ("--skip-agent", "last", "--skip-agent", "last")
+    for more in (("--fork", "V"), ()):
+        assert run("recover", "W", *twice, *more, "--json").data["skipped_steps"] == ["last"]
+    for name in ("V", "W"):
+        assert run("events", name, "--json").out.count("AGENT_SKIPPED") == 1
+
+
+@pytest.mark.parametrize("more", [(), ("--fork", "V")])
+def test_nobody_waits_for_what_a_skipped_agent_asked(run: Run, tmp_path: Path, more: tuple[str, ...]) -> None:
+    program = f"{write_program(tmp_path)}:panel"
+    assert run("run", program, "--id", "W", "--no-wait").exit_code == Exit.WAITING
+    assert run("recover", "W", "--skip-agent", "publish", *more).exit_code == Exit.DONE
+    name = more[-1] if more else "W"
+    assert run("approve", "--list", name, "--json").data["questions"] == []
+    assert run("approve", name).exit_code == Exit.NOT_FOUND
+    [row] = [one for one in run("list", "--json").data["workflows"] if one["workflow_id"] == name]
+    assert row["status"] == "idle"
+    assert run("resume", name, "--app", program).exit_code == Exit.DONE
+
+
+def test_a_run_goes_on_waiting_for_what_others_asked(run: Run, tmp_path: Path) -> None:
+    name = write_program(tmp_path)
+    with (tmp_path / name).open("a") as program:
+        program.write("\n\n@panel.agent(after=review)\nasync def sell(ctx):\n")
+        program.write("    await ctx.approve('Sell it?', name='sell')\n")
+    assert run("run", f"{name}:panel", "--id", "W", "--no-wait").exit_code == Exit.WAITING
+    assert run("recover", "W", "--skip-agent", "publish").exit_code == Exit.DONE
+    [question] = run("approve", "--list", "W", "--json").data["questions"]
+    [row] = run("list", "--json").data["workflows"]
+    assert (question["step_id"], row["status"]) == ("sell", "waiting")
+
+
+LOOP = """
+from holdfast import Workflow
+
+team = Workflow("team")
+
+
+@team.agent
+def plan(ctx):
+    raise ValueError("no plan")
+
+
+improve = team.loop("improve", limit=2, after=plan)
+improve.agent(name="draft")(lambda ctx: 1)
+improve.evaluator(name="judge")(lambda ctx: True)
+"""
+
+
+def test_an_agent_of_a_loop_that_has_not_begun_is_told_so(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "reef_loop.py").write_text(LOOP)
+    assert run("run", "reef_loop.py:team", "--id", "W").exit_code == Exit.RUN_FAILED
+    result = run("recover", "W", "--skip-agent", "draft")
+    assert result.exit_code == Exit.REFUSED and "its loop has not begun" in result.err
+    assert "from its first round on" in result.err and "runs an agent again" not in result.err
+
+
+def test_the_way_on_of_a_run_is_to_resume_it(run: Run, failed: str) -> None:
+    for more in ((), ("--skip-agent", "last")):
+        told = run("recover", "W", *more).err
+        assert f"`holdfast resume W --app {failed}` goes on with it" in told and "handler" not in told
+
+
+def test_whose_program_nobody_knows_is_named_by_its_form(run: Run, place: Place) -> None:
+    with place.open() as service:
+        graph = {"stages": [{"name": "a", "agents": [{"name": "a"}]}]}
+        service.create_checkpoint("G", WorkflowState(dag_structure=graph))
+    told = run("--store", place.url, "recover", "G").err
+    assert "holdfast resume G --app FILE.py:OBJECT" in told
+    assert "holdfast resume" not in run("--store", place.url, "recover", "W").err

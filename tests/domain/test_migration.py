@@ -128,6 +128,13 @@ def test_what_is_newer_than_known_is_refused_by_version_and_with_what_to_do() ->
     assert "--app" in refusal.value.hint
 
 
+def test_what_is_newer_than_the_version_asked_for_is_no_fault_of_the_program() -> None:
+    registry = registry_of([("1.0.0", "1.1.0"), ("1.1.0", "1.2.0")])
+    with pytest.raises(UnsupportedVersionError, match=r"1\.2\.0, which is newer than .* 1\.1\.0") as refusal:
+        registry.chain("1.2.0", "1.1.0", place="WF@3")
+    assert refusal.value.place == "WF@3" and "program" not in refusal.value.hint
+
+
 def test_a_missing_step_is_named() -> None:
     registry = registry_of([("1.0.0", "1.1.0")])
     with pytest.raises(UnsupportedVersionError, match="no migrations lead") as refusal:

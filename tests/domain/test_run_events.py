@@ -29,6 +29,7 @@ from holdfast.domain.run_events import (
     RUN_UPDATED,
     STAGE_UPDATED,
     added,
+    open_questions,
 )
 
 WHEN = datetime(2026, 1, 11, 12, tzinfo=UTC)
@@ -217,6 +218,23 @@ def test_one_confidence_for_all_gives_way_to_one_for_each() -> None:
 def test_a_skipped_agent_says_why() -> None:
     state = folded((AGENT_SKIPPED, {"reason": "not needed"}))
     assert state["agent_states"]["plan"] == {"status": "skipped", "reason": "not needed"}
+
+
+def test_nobody_waits_for_what_a_skipped_agent_asked() -> None:
+    asked = {"name": "go", "question": "?"}
+    told = [
+        event(1, APPROVAL_REQUESTED, {**asked, "name": "before"}),
+        event(2, APPROVAL_GRANTED, {"name": "before"}),
+        event(3, APPROVAL_REQUESTED, asked),
+        event(4, APPROVAL_REQUESTED, asked, step_id="plan>look"),
+        event(5, APPROVAL_REQUESTED, asked, step_id="planner"),
+    ]
+    state = reduce({}, [*told, event(6, AGENT_SKIPPED, {"reason": "no"})], ALL)
+    assert [step for step, _, _ in open_questions(state)] == ["planner"]
+    assert list(state["agent_states"]["plan"]["approvals"]) == ["before"]
+    # What began again asks again, and is heard.
+    again = reduce(state, [event(7, APPROVAL_REQUESTED, asked)], ALL)
+    assert ("plan", "go") in [question[:2] for question in open_questions(again)]
 
 
 def test_what_is_known_of_a_stage_grows() -> None:

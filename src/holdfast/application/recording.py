@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -27,14 +28,18 @@ from holdfast.domain.errors import (
 from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.keyring_file import workflow_scope
-from holdfast.domain.plain import TypeRegistry
+from holdfast.domain.plain import Plain, TypeRegistry
 from holdfast.domain.record import Lease
 from holdfast.domain.recovery import RecoveryMode, RecoveryResult
+from holdfast.domain.run_events import AGENT_SKIPPED, RUN_UPDATED
+from holdfast.domain.skipping import GOING_ON, agent_of, with_skipped
 from holdfast.domain.state import WorkflowState
 from holdfast.domain.telemetry import Tracing
 
 _LOG = logging.getLogger("holdfast")
 
+#: The step that a run tells of itself under.
+_RUN = "run"
 #: Changes the fields of a state that a fork begins with.
 Edit = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -273,6 +278,44 @@ class Recording:
         options: CheckpointOptions = {"type": CheckpointType.WORKFLOW_START, "force": True}
         made: CheckpointID = self.wait(self.checkpoint(new_workflow_id, edited, options))
         return made
+
+    def fork_skipping(
+        self, name: CheckpointName, new_workflow_id: str, steps: Sequence[str], told: Mapping[str, Any]
+    ) -> CheckpointID:
+        """Begin a new workflow from any point, with steps skipped: they are so from its first commit on.
+
+        Its journal tells of that afterwards, for whoever reads it.
+
+        Args:
+            told: why they are.
+
+        Raises:
+            CheckpointConflictError: there is a workflow of that name.
+        """
+        engine = self._engine
+        command = engine.fork_command(name, new_workflow_id)
+        tree = {key: one.tree for key, one in command.fields.items() if isinstance(one, Plain)}
+        changed = {key: Plain(value) for key, value in with_skipped(tree, steps, told).items()}
+        command = replace(command, fields={**command.fields, **changed})
+        made: CheckpointID = self.wait(engine.writer.create(command))
+        self.skip(new_workflow_id, steps, told)
+        return made
+
+    def skip(
+        self, workflow_id: str, steps: Sequence[str], told: Mapping[str, Any], *, is_freed: bool = False
+    ) -> None:
+        """Record that steps are not needed, all of them in one group, which a store takes as one.
+
+        Args:
+            told: why they are not.
+            is_freed: with them goes the last question that the run waited for.
+        """
+        facts = [AppendEvent(workflow_id, AGENT_SKIPPED, told, agent_of(step), step) for step in steps]
+        if is_freed:
+            data = {"fields": {"status": GOING_ON}}
+            facts.append(AppendEvent(workflow_id, RUN_UPDATED, data, step_id=_RUN))
+        for ticket in [self.event(fact, is_urgent=False) for fact in facts]:
+            self.wait(ticket)
 
     def mark(self, checkpoint_id: CheckpointID, error: str | None = None) -> None:
         """Record how the work that a checkpoint stands for ended; a fault of the store is logged."""

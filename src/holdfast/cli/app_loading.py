@@ -1,4 +1,4 @@
-"""Loading the app that a person names on the command line or in holdfast.toml: `module:object`.
+"""Loading the app that a person names: `module:object`, or `file.py:object`, also in holdfast.toml.
 
 The name comes from whoever runs the program, never out of a store: what is stored names handlers only, and
 those are looked up in the app.
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from holdfast.application.app import App
 
 WORD = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
-_NAME = re.compile(rf"({WORD}):({WORD})")
-_EXAMPLE = "Write module:object, such as `--app myproject.flows:app`."
+_NAME = re.compile(rf"(?:(?P<file>.+\.py)|(?P<module>{WORD})):(?P<path>{WORD})")
+_EXAMPLE = "Write module:object or file.py:object, such as `--app myproject.flows:app`."
 
 
 def load_app(name: str, folder: str | Path | None = None) -> App:
     """Import a module and answer the app in it.
 
     Args:
-        name: `module:object`.
+        name: `module:object` or `file.py:object`.
         folder: where modules are looked for first; the working directory by default.
 
     Raises:
@@ -44,16 +44,38 @@ def load_app(name: str, folder: str | Path | None = None) -> App:
     match = _NAME.fullmatch(name)
     if match is None:
         raise ConfigError("this does not name an app", place=name, hint=_EXAMPLE)
-    module = _module(match[1], str(folder or Path.cwd()), name)
-    found = attribute(module, match[2], name, "See what the module defines.")
+    place = Path(folder or Path.cwd())
+    is_file = match["file"] is not None
+    module = _of_file(place / match["file"], name) if is_file else _module(match["module"], str(place), name)
+    found = attribute(module, match["path"], name, "See what the module defines.")
     if isinstance(found, App):
         return found
+    raise _no_app(found, match["path"], name)
+
+
+def _no_app(found: Any, path: str, name: str) -> ConfigError:
+    """Say what was named instead of an app; a workflow is run by another command."""
+    from holdfast.application.app import App
+    from holdfast.execution.workflow import Workflow
+
+    make = "Make one in the module: `app = holdfast.App()`, and name it."
+    if isinstance(found, Workflow):
+        hint = f"`holdfast resume ID --app {name}` runs a workflow. An app is something else. {make}"
+        return ConfigError(f"{path} is a workflow, not an App", place=name, hint=hint)
     is_class = isinstance(found, type) and issubclass(found, App)
     kind = "the class, not an object of it" if is_class else f"of type {type(found).__name__}, not App"
+    return ConfigError(f"{path} is {kind}", place=name, hint=make)
+
+
+def _of_file(path: Path, name: str) -> ModuleType:
+    """Import a file as the module of its name, unless another module has that name."""
+    if not path.is_file():
+        raise ConfigError("there is no such file", place=name, hint=_EXAMPLE)
+    module = _module(path.stem, str(path.parent.resolve()), name)
+    if os.path.realpath(getattr(module, "__file__", None) or "") == os.path.realpath(path):
+        return module
     raise ConfigError(
-        f"{match[2]} is {kind}",
-        place=name,
-        hint="Make one in the module: `app = holdfast.App()`, and name it.",
+        f"another module is called {path.stem}, too", place=name, hint="Give the file another name."
     )
 
 

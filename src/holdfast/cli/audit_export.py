@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -80,7 +82,7 @@ def command(
         # Told before: the entry goes along, and what could not be told never left.
         if tell(call, kit, [entry_of(kit, AuditType.TRAIL_EXPORTED, None, facts)]):
             anchor_if_possible(call)
-        with bar(call.output, "export") as show:
+        with bar(call.output, "export") as show, _tidied(folder):
             result = write_export(
                 kit,
                 folder,
@@ -106,7 +108,7 @@ def _period(since: datetime | None, until: datetime | None, session: str | None)
     if session is not None:
         raise click.UsageError("a session is exported whole: give either --session, or --from and --to")
     if since is not None and until is not None and since >= until:
-        raise click.UsageError("--from lies before --to")
+        raise click.UsageError("--from has to lie before --to")
     from holdfast.application.audit.period import Period
 
     return Period.between(since, until)
@@ -148,6 +150,21 @@ def _print(output: Output, result: ExportResult, period: Period | None, *, has_p
         output.note("It holds payloads, which may be personal data. Hand it on accordingly.")
 
 
+@contextmanager
+def _tidied(folder: str) -> Iterator[None]:
+    """Take the folders away again that were made for an export that came to nothing."""
+    place = Path(folder)
+    made = [path for path in (place, *place.parents) if not path.exists()]
+    try:
+        yield
+    except BaseException:
+        for path in made:
+            # One that holds something stays.
+            with suppress(OSError):
+                path.rmdir()
+        raise
+
+
 def _counting(show: Show) -> Callable[[str], None]:
     """Answer what shows how many files there are by now; nobody knows how many there will be."""
     numbers = count(1)
@@ -164,7 +181,8 @@ def _write_import(call: Call, folder: str, import_id: str, *, is_whole: bool) ->
         refuse_inside(folder, kit.store.url, "DIR")
         facts: dict[str, int | str] = {"import": import_id, "payloads": "yes"}
         tell(call, kit, [entry_of(kit, AuditType.TRAIL_EXPORTED, None, facts)])
-        files, size = write_import(kit.store, import_id, folder)
+        with _tidied(folder):
+            files, size = write_import(kit.store, import_id, folder)
     if call.output.as_json:
         call.output.data({"folder": folder, "import": import_id, "files": files, "bytes": size})
     else:

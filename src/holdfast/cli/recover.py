@@ -11,14 +11,13 @@ from holdfast.cli.changing import Change, changes
 from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.opening import find_workflow, reading, writing
+from holdfast.cli.output import safe
 from holdfast.cli.recover_exec import check_ended_well, run_command
 from holdfast.cli.recover_order import MODES, Order
 from holdfast.cli.recover_printing import Done, print_done, print_plan, result_fields
 from holdfast.cli.recover_prospect import Prospect, prospect_of
 from holdfast.cli.run_requests import newest_sequence
 from holdfast.domain.errors import CheckpointNotFoundError
-from holdfast.domain.run_events import AGENT_SKIPPED
-from holdfast.domain.skipping import agent_of
 
 if TYPE_CHECKING:
     from holdfast.application.app import App
@@ -120,13 +119,15 @@ def _recovered(call: Call, prospect: Prospect, order: Order, program: App | None
         call, app=program, on_no_valid=order.on_no_valid, reason=reason, workflow_id=target
     ) as service:
         if order.fork is not None:
-            service.fork_workflow(prospect.point, order.fork)
-        elif order.take_over or (prospect.skipped_steps and _is_left(service, origin)):
-            _end_lease(service, origin)
-        _skip(service, target, prospect.skipped_steps, reason)
+            _fork(service, prospect, order.fork, reason)
+        else:
+            if order.take_over or (order.skip_agents and _is_left(service, origin)):
+                _end_lease(service, origin)
+            _skip(service, prospect, reason)
         result = _carried_out(service, prospect, order, reason, is_resumed=program is not None)
     forked_from = prospect.point if order.fork else None
-    return Done(result, forked_from, prospect.skipped_steps, is_resumed=program is not None)
+    skipped = prospect.skipped_steps, prospect.skipped_before
+    return Done(result, forked_from, *skipped, is_resumed=program is not None)
 
 
 def _carried_out(
@@ -154,11 +155,23 @@ def _carried_out(
     )
 
 
-def _skip(service: CheckpointService, workflow: str, steps: tuple[str, ...], reason: str | None) -> None:
+def _fork(service: CheckpointService, prospect: Prospect, name: str, reason: str | None) -> None:
+    """Make the fork in one commit: there is never one in which only a part of the steps is skipped."""
+    if prospect.skipped_steps or prospect.is_freed:
+        service.recording.fork_skipping(prospect.point, name, prospect.skipped_steps, _why(reason))
+    else:
+        service.fork_workflow(prospect.point, name)
+
+
+def _skip(service: CheckpointService, prospect: Prospect, reason: str | None) -> None:
     """Record that steps are not needed, as a run does where a condition does not hold."""
-    why = f"skipped by a recovery: {reason}" if reason else "skipped by a recovery"
-    for step in steps:
-        service.append_event(workflow, AGENT_SKIPPED, {"reason": why}, step_id=step, agent_id=agent_of(step))
+    steps, workflow = prospect.skipped_steps, prospect.plan.workflow_id
+    if steps or prospect.is_freed:
+        service.recording.skip(workflow, steps, _why(reason), is_freed=prospect.is_freed)
+
+
+def _why(reason: str | None) -> dict[str, str]:
+    return {"reason": f"skipped by a recovery: {reason}" if reason else "skipped by a recovery"}
 
 
 def _is_left(service: CheckpointService, workflow: str) -> bool:
@@ -186,12 +199,22 @@ def _hint(call: Call, done: Done, order: Order, words: list[str]) -> None:
     """Say what is left to do."""
     if not done.result.success or done.is_resumed or words:
         return
-    call.output.note(
-        "The state is recovered; nothing was resumed. Your program goes on from the state that"
-        " `recover_workflow` answers; --app MODULE:OBJECT names one whose handler goes on now."
-    )
+    call.output.note(f"The state is recovered; nothing was resumed. {_way_on(call, done.result, order)}")
     if order.target is not None and order.fork is None:
         _tell_newest(call, done.result)
+
+
+def _way_on(call: Call, result: RecoveryResult, order: Order) -> str:
+    """Say how a workflow goes on: one that has a graph is run by `holdfast resume`, not by a handler."""
+    if order.skip_agents or (result.state is not None and result.state.dag_structure.get("stages")):
+        from holdfast.cli.run_options import resume_command
+
+        line = resume_command(call, result.workflow_id).replace("--app PROGRAM", "--app FILE.py:OBJECT")
+        return f"`{safe(line)}` goes on with it."
+    return (
+        "Your program goes on from the state that `recover_workflow` answers;"
+        " --app MODULE:OBJECT names one whose handler goes on now."
+    )
 
 
 def _end_lease(service: CheckpointService, workflow: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -16,6 +17,10 @@ from holdfast.cli.output import json_line
 
 if TYPE_CHECKING:
     from holdfast.cli.group import Call
+
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(.*)", re.DOTALL)
+#: Of stores that are named by a path.
+_PATHS = frozenset({"file", "sqlite", "postgresql+embedded"})
 
 
 def command_words(text: str) -> list[str]:
@@ -83,7 +88,14 @@ def _told(call: Call, fields: Mapping[str, Any]) -> dict[str, str]:
     from holdfast.config import Config
 
     return {
-        "HOLDFAST_STORE": Config.load({"store": call.store}).store,
+        "HOLDFAST_STORE": _anywhere(Config.load({"store": call.store}).store),
         "HOLDFAST_WORKFLOW_ID": str(fields["workflow_id"]),
         "HOLDFAST_CHECKPOINT_ID": str(fields["checkpoint_made"] or fields["checkpoint_used"] or ""),
     }
+
+
+def _anywhere(store: str) -> str:
+    """Name a store so that it is found from any folder, as `holdfast init` does."""
+    found = _SCHEME.fullmatch(store)
+    scheme, rest = found.groups() if found else ("file", store)
+    return f"{scheme}:{os.path.abspath(rest.removeprefix('//'))}" if scheme in _PATHS else store

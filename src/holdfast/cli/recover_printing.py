@@ -24,12 +24,14 @@ class Done:
     Attributes:
         forked_from: where the new workflow begins; None where the old one goes on.
         skipped_steps: what was left out for agents that are skipped.
+        skipped_before: agents that had been skipped already.
         is_resumed: whether a handler was to go on.
     """
 
     result: RecoveryResult
     forked_from: str | None = None
     skipped_steps: tuple[str, ...] = ()
+    skipped_before: tuple[str, ...] = ()
     is_resumed: bool = False
 
 
@@ -49,6 +51,7 @@ def print_plan(output: Output, prospect: Prospect, order: Order, *, has_app: boo
     _print_aside(output, plan, is_fork=order.fork is not None)
     _print_handler(output, plan, has_app=has_app)
     _print_extras(output, prospect.skipped_steps, "would be skipped")
+    _print_extras(output, prospect.skipped_before, "is skipped already")
     if order.words:
         output.line(f"  exec     {safe(order.words[0])} would be run")
     _print_warnings(output, plan.warnings)
@@ -144,6 +147,7 @@ def _print_recovered(output: Output, done: Done) -> None:
     if result.state is not None:
         output.line(f"  state    {_outline(result.state)}")
     _print_extras(output, done.skipped_steps, "is skipped")
+    _print_extras(output, done.skipped_before, "is skipped already")
     if result.checkpoint_made is not None:
         output.line(f"  kept as  {safe(result.checkpoint_made)}, which `load_latest` answers from now on")
 

@@ -11,7 +11,14 @@ from holdfast.cli.opening import looking, reading
 from holdfast.cli.points import find_point
 from holdfast.cli.recover_cost import cost_of
 from holdfast.domain.errors import NoValidCheckpointError
-from holdfast.domain.skipping import agent_of, known_agents, steps_to_skip
+from holdfast.domain.skipping import (
+    agent_of,
+    is_freed,
+    is_loop_ahead,
+    is_skipped,
+    known_agents,
+    steps_to_skip,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -50,6 +57,8 @@ class Prospect:
         point: where the state would be taken from, a checkpoint or an event; empty where none is.
         events_lost: how many events after that cannot be read.
         skipped_steps: what would be left out for the agents that are to be skipped.
+        skipped_before: those of them of which nothing is left, because they were skipped before.
+        is_freed: whether the run waited for answers, and would not any more.
         refusals: why nothing would be done; the first one is how the recovery itself ends.
     """
 
@@ -58,6 +67,8 @@ class Prospect:
     point: str = ""
     events_lost: int = 0
     skipped_steps: tuple[str, ...] = ()
+    skipped_before: tuple[str, ...] = ()
+    is_freed: bool = False
     refusals: tuple[Refusal, ...] = ()
 
 
@@ -157,13 +168,20 @@ def _with_point(kit: Kit, found: Prospect, order: Order) -> Prospect:
         point = f"{plan.workflow_id}@event:{last}"
     is_exact = plan.mode is RecoveryMode.POINT_IN_TIME
     lost = 0 if is_exact else kit.store.head(plan.workflow_id).event_seq - last
-    tree = find_point(kit, point).tree if order.skip_agents else {}
-    steps = [step for agent in order.skip_agents for step in _steps(tree, agent, point)]
-    return replace(found, point=point, events_lost=max(lost, 0), skipped_steps=tuple(steps))
+    found = replace(found, point=point, events_lost=max(lost, 0))
+    return _with_skips(found, find_point(kit, point).tree, order) if order.skip_agents else found
+
+
+def _with_skips(found: Prospect, tree: Mapping[str, Any], order: Order) -> Prospect:
+    # An agent may be named twice.
+    left = {agent: _steps(tree, agent, found.point) for agent in order.skip_agents}
+    steps = tuple(step for steps in left.values() for step in steps)
+    before = tuple(agent for agent, steps in left.items() if not steps)
+    return replace(found, skipped_steps=steps, skipped_before=before, is_freed=is_freed(tree, steps))
 
 
 def _steps(tree: Mapping[str, Any], agent: str, point: str) -> tuple[str, ...]:
-    """Name what is left out for an agent.
+    """Name what is left out for an agent; nothing where it was skipped before: the same may be asked again.
 
     Raises:
         Failure: there is no such agent, or nothing is left of it to skip.
@@ -173,15 +191,19 @@ def _steps(tree: Mapping[str, Any], agent: str, point: str) -> tuple[str, ...]:
         hint = did_you_mean(agent, known) or f"Known are: {', '.join(known[:20]) or 'none'}."
         raise Failure("no_such_agent", Exit.NOT_FOUND, f"there is no agent {agent}", place=point, hint=hint)
     steps = steps_to_skip(tree, agent)
-    if not steps:
-        raise Failure(
-            "refused",
-            Exit.REFUSED,
-            f"nothing is left to skip of {agent}: it has ended, or waits for a round of its loop",
-            place=point,
-            hint="`holdfast resume --from AGENT --as NEW-ID` runs an agent again.",
-        )
+    if not steps and not is_skipped(tree, agent):
+        raise _nothing_left(agent, point, is_ahead=is_loop_ahead(tree, agent))
     return steps
+
+
+def _nothing_left(agent: str, point: str, *, is_ahead: bool) -> Failure:
+    if is_ahead:
+        said = f"{agent} cannot be skipped yet: its loop has not begun"
+        hint = "An agent of a loop can be skipped from its first round on, in each round that it is in."
+    else:
+        said = f"nothing is left to skip of {agent}: it has ended, or waits for a round of its loop"
+        hint = "`holdfast resume --from AGENT --as NEW-ID` runs an agent again."
+    return Failure("refused", Exit.REFUSED, said, place=point, hint=hint)
 
 
 def _handler_refusals(kit: Kit, found: Prospect, order: Order) -> Iterator[Refusal]:

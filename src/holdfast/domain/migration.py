@@ -74,7 +74,7 @@ class MigrationRegistry:
         return register
 
     def chain(self, source: str, target: str, *, place: str = "") -> tuple[Step, ...]:
-        """Find the fewest steps from one version to another; among equals, those registered first.
+        """Find the fewest steps to a version that is asked for; among equals, those registered first.
 
         Args:
             place: what is of the source version, for the error.
@@ -82,6 +82,12 @@ class MigrationRegistry:
         Raises:
             UnsupportedVersionError: no steps lead there.
         """
+        steps = self._way(source, target)
+        if steps is None:
+            raise _no_way(source, target, place, is_known=self._knows(source))
+        return steps
+
+    def _way(self, source: str, target: str) -> tuple[Step, ...] | None:
         came_by: dict[str, Step | None] = {source: None}
         todo = deque([source])
         while todo and target not in came_by:
@@ -90,11 +96,15 @@ class MigrationRegistry:
                     came_by[step.target] = step
                     todo.append(step.target)
         if target not in came_by:
-            raise _no_way(source, target, place)
+            return None
         steps: list[Step] = []
         while (last := came_by[steps[-1].source if steps else target]) is not None:
             steps.append(last)
         return tuple(reversed(steps))
+
+    def _knows(self, version: str) -> bool:
+        """Tell whether a step leads to a version, or away from it."""
+        return any(version in (step.source, step.target) for step in self.steps)
 
     def migrate(self, fields: dict[str, Any], source: str, target: str, *, place: str = "") -> dict[str, Any]:
         """Bring fields from one version to another; they belong to the steps from now on.
@@ -103,7 +113,11 @@ class MigrationRegistry:
             UnsupportedVersionError: no steps lead there.
             MigrationFailedError: a step raised, or answered no fields.
         """
-        for step in self.chain(source, target, place=place):
+        steps = self._way(source, target)
+        if steps is None:
+            # What is to be read has to be of a version that the program has, whatever else it knows.
+            raise _no_way(source, target, place, is_known=False)
+        for step in steps:
             fields = _taken(step, fields, place)
         return fields
 
@@ -144,7 +158,13 @@ def _taken(step: Step, fields: dict[str, Any], place: str) -> dict[str, Any]:
     return dict(answer)
 
 
-def _no_way(source: str, target: str, place: str) -> UnsupportedVersionError:
+def _no_way(source: str, target: str, place: str, *, is_known: bool) -> UnsupportedVersionError:
+    if is_known and is_newer(source, target):
+        return UnsupportedVersionError(
+            f"it is of version {source}, which is newer than the version asked for, {target}",
+            place=place,
+            hint=f"No migrations lead back. Ask for {source}, or for a newer version.",
+        )
     if is_newer(source, target):
         return UnsupportedVersionError(
             f"it is of version {source}, and this program knows versions up to {target}",

@@ -80,8 +80,18 @@ def fail_agent(fields: Fields, event: Event) -> dict[str, Any]:
 
 
 def skip_agent(fields: Fields, event: Event) -> dict[str, Any]:
-    """Note that an agent was not needed, and why."""
-    return _with_agent(fields, event, {"status": "skipped", **event.data})
+    """Note that an agent was not needed, and why; nobody waits for what it asked."""
+    return skip_step(fields, str(event.step_id), event.data)
+
+
+def skip_step(fields: Fields, step_id: str, told: Mapping[str, Any]) -> dict[str, Any]:
+    """Put down a step as not needed, and close the questions that it and what it spawned still ask."""
+    agents = dict(_agents(fields))
+    agents[step_id] = {**agents.get(step_id, {}), "status": "skipped", **told}
+    for name, state in agents.items():
+        if (name == step_id or str(name).startswith(f"{step_id}>")) and _mapping(state).get("approvals"):
+            agents[name] = {**state, "approvals": _settled(state["approvals"])}
+    return {**fields, "agent_states": agents}
 
 
 def update_stage(fields: Fields, event: Event) -> dict[str, Any]:
@@ -146,6 +156,14 @@ def open_questions(fields: Mapping[str, Any]) -> list[tuple[str, str, Mapping[st
         for name, asked in _mapping(_mapping(state).get("approvals")).items()
         if _mapping(asked).get("status") == "waiting"
     ]
+
+
+def _settled(approvals: Any) -> Any:
+    """Leave out the questions that are open: whoever asks them again, asks anew."""
+    waiting = [
+        name for name, asked in _mapping(approvals).items() if _mapping(asked).get("status") == "waiting"
+    ]
+    return {name: asked for name, asked in approvals.items() if name not in waiting} if waiting else approvals
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -6,6 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from holdfast.domain.run_events import open_questions, skip_step
+
+#: How a run stands that has still something to do, and waits for nobody.
+GOING_ON = "in_progress"
 #: Mark items, rounds and children in the names of steps.
 _MARKS = re.compile(r"[\[#>]")
 
@@ -33,6 +37,40 @@ def steps_to_skip(fields: Mapping[str, Any], agent: str) -> tuple[str, ...]:
     return tuple(open_steps)
 
 
+def is_skipped(fields: Mapping[str, Any], agent: str) -> bool:
+    """Tell whether an agent was skipped before, in a step at least."""
+    states = _mapping(fields.get("agent_states"))
+    return any(_mapping(states[step]).get("status") == "skipped" for step in _begun(fields, agent))
+
+
+def is_loop_ahead(fields: Mapping[str, Any], agent: str) -> bool:
+    """Tell whether an agent is one of a loop that has not begun."""
+    home = _home(fields, agent)
+    if home is None or not _is_loop(fields, home) or home.get("name") in _mapping(fields.get("stage_states")):
+        return False
+    names = [one.get("name") for one in _dicts(home.get("agents"))]
+    return not any(agent_of(step) in names for step in _mapping(fields.get("agent_states")))
+
+
+def is_freed(fields: Mapping[str, Any], steps: Iterable[str]) -> bool:
+    """Tell whether a run waits for answers, and for none any more once steps are skipped."""
+    return fields.get("status") == "waiting" and not open_questions(_skipped(fields, steps, {}))
+
+
+def with_skipped(
+    fields: Mapping[str, Any], steps: Iterable[str], told: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Answer a state in which steps are skipped, with what is told of that."""
+    skipped = _skipped(fields, steps, told)
+    return {**skipped, "status": GOING_ON} if is_freed(fields, steps) else skipped
+
+
+def _skipped(fields: Mapping[str, Any], steps: Iterable[str], told: Mapping[str, Any]) -> Mapping[str, Any]:
+    for step in steps:
+        fields = skip_step(fields, step, told)
+    return fields
+
+
 def _begun(fields: Mapping[str, Any], agent: str) -> Iterator[str]:
     for step in _mapping(fields.get("agent_states")):
         # What an agent spawned is left out with it.
@@ -49,8 +87,8 @@ def _ended(fields: Mapping[str, Any]) -> Iterator[str]:
 
 def _planned(fields: Mapping[str, Any], agent: str) -> Iterator[str]:
     """Name the steps of an agent as the graph tells them, begun or not."""
-    home = next((stage for stage in _stages(fields) if _has(stage, agent)), None)
-    if home is None or home.get("name") in _mapping(_graph(fields).get("limits")):
+    home = _home(fields, agent)
+    if home is None or _is_loop(fields, home):
         # Which round comes next is not known here.
         return
     items = _items(fields, agent)
@@ -75,6 +113,14 @@ def _graph(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _stages(fields: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     return _dicts(_graph(fields).get("stages"))
+
+
+def _home(fields: Mapping[str, Any], agent: str) -> Mapping[str, Any] | None:
+    return next((stage for stage in _stages(fields) if _has(stage, agent)), None)
+
+
+def _is_loop(fields: Mapping[str, Any], stage: Mapping[str, Any]) -> bool:
+    return stage.get("name") in _mapping(_graph(fields).get("limits"))
 
 
 def _has(stage: Mapping[str, Any], agent: str) -> bool:

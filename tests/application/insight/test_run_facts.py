@@ -36,6 +36,8 @@ def deed(service: CheckpointService, what: str) -> None:
     elif what == "fail":
         error = {"type": "ValueError", "message": "no ink"}
         event("W", run_events.AGENT_FAILED, {"error": error, "attempt": 1}, agent_id="a", step_id="a")
+    elif what == "skip":
+        event("W", run_events.AGENT_SKIPPED, {"reason": "not needed"}, agent_id="a", step_id="a")
     elif what == "end":
         event("W", "WORKFLOW_COMPLETED", {})
     elif what == "pin":
@@ -55,6 +57,7 @@ DEEDS = [
     "ask",
     "answer",
     "fail",
+    "skip",
     "end",
     "prune",
     "pin",
@@ -90,6 +93,16 @@ def test_facts_tell_how_a_run_says_that_it_stands() -> None:
     )
     assert found.agents == {"plan", "a"}
     assert found.is_settled
+
+
+def test_what_a_skipped_agent_asked_is_open_no_more() -> None:
+    kit = make_kit()
+    service = CheckpointService(kit)
+    service.create_checkpoint("W", {}, agent_id="plan")
+    for step in ("a", "a>b", "ab"):
+        service.append_event("W", run_events.APPROVAL_REQUESTED, {"name": "go"}, step_id=step)
+    deed(service, "skip")
+    assert facts(kit).open == {("ab", "go")}
 
 
 def test_an_end_that_is_followed_by_a_checkpoint_is_none() -> None:

@@ -132,7 +132,7 @@ def test_a_workflow_that_nobody_ever_had_and_that_was_quiet_for_long_is_idle_and
         ("stopped", RunState.PAUSED, "its process was told to end"),
         ("cancelled", RunState.FAILED, CANCELLED),
         ("completed", RunState.COMPLETED, ""),
-        ("in_progress", RunState.IDLE, "nobody has it"),
+        ("in_progress", RunState.IDLE, "no process works on it"),
     ],
 )
 def test_a_run_stands_as_it_says(told: str, status: RunState, reason: str) -> None:
@@ -197,7 +197,7 @@ def test_a_run_that_was_recovered_says_so_until_somebody_goes_on_with_it() -> No
     assert row.reason == runs.RECOVERED
     service.create_checkpoint("W", {"n": 1})
     row = book.row("W")
-    assert row is not None and (row.reason, row.is_recovered) == ("nobody has it", False)
+    assert row is not None and (row.reason, row.is_recovered) == ("no process works on it", False)
 
 
 def test_a_workflow_that_is_not_there_has_no_row() -> None:

@@ -36,6 +36,7 @@ _TELLING = frozenset(
         run_events.RUN_UPDATED,
         run_events.APPROVAL_REQUESTED,
         run_events.AGENT_FAILED,
+        run_events.AGENT_SKIPPED,
         STATUS_EVENT,
         NOTED_EVENT,
         RECOVERED_EVENT,
@@ -177,7 +178,14 @@ def _with_told(facts: RunFacts, event: Event) -> RunFacts:
         return facts
     if event.type in ENDS:
         return replace(facts, ended=ENDS[event.type], error=words(data.get("error")) or facts.error)
+    if event.type == run_events.AGENT_SKIPPED:
+        return replace(facts, open=frozenset(one for one in facts.open if not _is_part_of(one[0], event)))
     question = (event.step_id or "", str(data.get("name")))
     if event.type == run_events.APPROVAL_REQUESTED:
         return replace(facts, open=facts.open | {question})
     return replace(facts, open=facts.open - {question})
+
+
+def _is_part_of(step_id: str, event: Event) -> bool:
+    """Tell whether a step is the one that an event is about, or was spawned by it."""
+    return step_id == event.step_id or step_id.startswith(f"{event.step_id}>")

@@ -371,7 +371,7 @@ def _left(
     if quiet_seconds >= patience_seconds:
         # Nobody ever had it for itself: it may have crashed, or be done without having said so.
         return RunState.IDLE, quiet_text(facts.newest.status, quiet_seconds)
-    return RunState.IDLE, "nobody has it"
+    return RunState.IDLE, "no process works on it"
 
 
 def _is_after(row: RunRow, last_activity: str | int, workflow_id: str | int) -> bool:

@@ -96,7 +96,7 @@ def _runs(rows: list[tuple[RunRow, RunFacts]], wanted: str) -> Iterator[Hit]:
     for row, _ in rows:
         rank = _fit(row.workflow_id, wanted)
         if rank is not None:
-            detail = f"{row.status}, {row.checkpoints} checkpoints, last active {row.last_activity}"
+            detail = f"{row.status}, {_of(row.checkpoints, 'checkpoint')}, last active {row.last_activity}"
             yield Hit(HitKind.RUN, row.workflow_id, row.workflow_id, detail, _run(row.workflow_id), rank)
 
 
@@ -110,7 +110,7 @@ def _names(rows: list[tuple[RunRow, RunFacts]], wanted: str) -> Iterator[Hit]:
         for name, count in found.most_common(_NAMES_MAX):
             href = f"/v1/runs?{parameter}={quote(name, safe='')}"
             rank = _fit(name, wanted) or _EXACT
-            yield Hit(kind, name, name, f"in {count} workflows", href, rank)
+            yield Hit(kind, name, name, f"in {_of(count, 'workflow')}", href, rank)
 
 
 def _errors(rows: list[tuple[RunRow, RunFacts]], wanted: str) -> Iterator[Hit]:
@@ -193,3 +193,7 @@ def _checkpoint(found: Found, rank: int) -> Hit:
 
 def _run(workflow_id: str) -> str:
     return f"/v1/runs/{quote(workflow_id, safe='')}"
+
+
+def _of(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -157,7 +157,11 @@ def _planned(stages: Sequence[_Stage], steps: Mapping[str, dict[str, str]]) -> D
 
 
 def _node(step: str, status: str, stage: _Stage) -> Node:
-    return Node(step, step, stage.kind, status, status == PLANNED, stage.layer, stage.name)
+    named = _STEP.fullmatch(step)
+    # The steps for several items go side by side, whatever their stage does with its agents.
+    is_one_of_many = named is not None and named["item"] is not None
+    kind = "parallel" if is_one_of_many and stage.kind == "sequential" else stage.kind
+    return Node(step, step, kind, status, status == PLANNED, stage.layer, stage.name)
 
 
 def _within(stage: _Stage, of_agent: Mapping[str, list[str]]) -> list[Edge]:
