@@ -40,3 +40,15 @@ def test_what_was_said_is_read_again():
 
 def test_what_has_another_shape_says_nothing():
     assert read_annotation({"labels": 3, "note": ["x"], "by": 1}, 4) == Annotation(event_seq=4)
+
+
+@pytest.mark.parametrize("labels", ["abc", b"abc", 5, [5], [None], {"a": 1}, ["Smith, Ann"]])
+def test_labels_of_another_kind_are_refused_by_name(labels) -> None:
+    with pytest.raises(InvalidStateError, match="label"):
+        check_labels(labels)
+
+
+@pytest.mark.parametrize("note", [5, ["x"], b"x", "\ud800"])
+def test_a_note_of_another_kind_is_refused_by_name(note) -> None:
+    with pytest.raises(InvalidStateError, match="a note"):
+        check_note(note)

@@ -22,7 +22,12 @@ from holdfast.domain.annotation import (
     read_annotation,
     write_annotation,
 )
-from holdfast.domain.errors import CheckpointConflictError, LeaseHeldError, LeaseLostError
+from holdfast.domain.errors import (
+    CheckpointConflictError,
+    InvalidStateError,
+    LeaseHeldError,
+    LeaseLostError,
+)
 from holdfast.domain.record import Transition
 
 _ATTEMPTS_MAX = 20
@@ -55,8 +60,10 @@ class Annotations:
 
         Raises:
             CheckpointNotFoundError: there is no such checkpoint.
-            InvalidStateError: a label or the note cannot be one.
+            InvalidStateError: a label or the note cannot be one, or neither is given.
         """
+        if labels is None and note is None:
+            raise InvalidStateError("say what is to change: labels, a note, or both")
         change: dict[str, Any] = {
             **({} if labels is None else {"labels": tuple(map(self._clean, check_labels(labels)))}),
             **({} if note is None else {"note": self._clean(check_note(note))}),

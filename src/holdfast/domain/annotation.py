@@ -34,13 +34,21 @@ def check_labels(labels: Collection[str]) -> tuple[str, ...]:
     """Answer labels in order, each once.
 
     Raises:
-        InvalidStateError: one is empty or too long, cannot be printed, or there are too many.
+        InvalidStateError: one is empty or too long, cannot be printed or has a comma, or there are too many.
     """
+    # Letters are strings, too: one text would be as many labels as it has.
+    if not isinstance(labels, Collection) or isinstance(labels, (str, bytes, Mapping)):
+        raise InvalidStateError(f"labels are a list of texts, not a {type(labels).__name__}")
+    for label in labels:
+        if not isinstance(label, str):
+            raise InvalidStateError(f"a label is a text, not a {type(label).__name__}")
     kept = tuple(sorted({label.strip() for label in labels}))
     for label in kept:
-        if not 0 < len(label) <= LABEL_CHARS_MAX or not label.isprintable():
+        # Where people write several, commas part them.
+        if not 0 < len(label) <= LABEL_CHARS_MAX or not label.isprintable() or "," in label:
             raise InvalidStateError(
-                f"a label has 1 to {LABEL_CHARS_MAX} printable characters", place=ascii(label[:100])
+                f"a label has 1 to {LABEL_CHARS_MAX} printable characters and no comma",
+                place=ascii(label[:100]),
             )
     if len(kept) > LABELS_MAX:
         raise InvalidStateError(f"a checkpoint has at most {LABELS_MAX} labels")
@@ -51,11 +59,15 @@ def check_note(note: str) -> str:
     """Answer a note without space around it.
 
     Raises:
-        InvalidStateError: it is too long.
+        InvalidStateError: it is no text, is too long, or has half a letter in it.
     """
+    if not isinstance(note, str):
+        raise InvalidStateError(f"a note is a text, not a {type(note).__name__}")
     text = note.strip()
     if len(text) > NOTE_CHARS_MAX:
         raise InvalidStateError(f"a note has at most {NOTE_CHARS_MAX:,} characters")
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise InvalidStateError("a note has a half of a letter (a surrogate) in it")
     return text
 
 
