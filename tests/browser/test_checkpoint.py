@@ -39,6 +39,7 @@ def walked(visited, tree, pointer):
 def test_a_sentence_says_what_it_is_and_facts_say_where_it_comes_from(looking):
     tree_of(looking, "support-chat@6")
     expect(looking.page.locator("main .note")).to_contain_text("by assistant at chat")
+    expect(looking.page.locator("main .note")).to_contain_text(re.compile(r"of state, its record takes \d"))
     about = looking.page.locator("main .card", has_text="About it")
     for text in ("support-chat@6", "support-chat@5", "Checksum", "Schema", "UUID"):
         expect(about).to_contain_text(text)
@@ -187,6 +188,18 @@ def test_nothing_is_recovered_from_what_is_in_quarantine_and_the_run_is_offered(
     looking.page.get_by_role("button", name="Recover the run").click()
     expect(looking.dialog.get_by_label("From")).to_have_value("latest")
     expect(looking.at("plan")).to_contain_text("ledger@3")
+
+
+def test_a_page_of_what_is_in_quarantine_says_why_and_leads_there(looking):
+    looking.go(f"/checkpoints/{step('ledger@2')}")
+    fork = looking.page.get_by_role("button", name="Fork", exact=True)
+    expect(fork).to_be_disabled()
+    expect(looking.page.locator(".refused", has=fork).locator(".why")).to_have_text("It is in quarantine.")
+    aside = looking.at("aside")
+    expect(aside).to_contain_text("It is in quarantine: the checksum does not fit")
+    aside.get_by_role("link").click()
+    expect(looking.heading).to_have_text("Quarantine")
+    expect(looking.at("quarantined")).to_contain_text("the checksum does not fit")
 
 
 def test_a_sound_checkpoint_can_be_recovered_from(looking):

@@ -220,6 +220,30 @@ def test_labels_and_a_note_are_given_and_seen(browser, served):
     assert told(served, "changeCheckpoint")[-1] == ("ann", WHY)
 
 
+def test_a_new_note_leaves_the_labels_as_they_are(browser, served):
+    served.desk.service.annotate("kelp@6", labels=["release"])
+    with acting(browser, served) as visited:
+        # Labels that were given before commas were refused may have one.
+        old = ["checked, twice", "release"]
+
+        def older(route):
+            if route.request.method != "GET":
+                return route.fallback()
+            answer = route.fetch()
+            return route.fulfill(response=answer, json={**answer.json(), "labels": old})
+
+        visited.page.route("**/v1/checkpoints/kelp%406", older)
+        visited.go(f"/checkpoints/{step('kelp@6')}")
+        visited.page.get_by_role("button", name="Annotate", exact=True).click()
+        visited.page.locator("[name=note]").fill("Only this is new.")
+        with visited.page.expect_request(lambda asked: asked.method == "PATCH") as sent:
+            done(visited, command="")
+        expect(visited.at("note")).to_contain_text("Only this is new.")
+        # What is asked again meanwhile is answered before the page is closed.
+        visited.page.unroute_all(behavior="wait")
+        assert sent.value.post_data_json == {"note": "Only this is new.", "reason": WHY}
+
+
 def test_a_checkpoint_is_validated(browser, served):
     with acting(browser, served) as visited:
         visited.go(f"/checkpoints/{step('kelp@4')}")

@@ -61,8 +61,17 @@ def test_every_page_opens_on_an_empty_store(browser, empty):
     with visit(browser, empty) as visited:
         opened(visited, BARE)
         visited.go("/")
-        expect(visited.page.locator("main .empty .command code")).to_have_text("holdfast demo --store PATH")
+        expect(visited.page.locator("main .empty .command code")).to_have_text("holdfast demo")
         visited.check()
+
+
+def test_a_listing_that_failed_is_not_called_empty(browser, empty):
+    with visit(browser, empty) as visited:
+        refusal = '{"detail": "the store cannot be read", "code": "store_unreadable"}'
+        visited.page.route("**/v1/runs?*", lambda route: route.fulfill(status=503, body=refusal))
+        visited.go("/runs")
+        expect(visited.page.locator("main .problem[role=alert]")).to_contain_text("the store cannot be read")
+        expect(visited.page.locator("main .empty")).to_have_count(0)
 
 
 def test_a_run_that_is_not_there_leads_to_those_that_are(browser, small):
@@ -145,6 +154,17 @@ def test_an_unknown_name_says_what_is_not_there(browser, small, route):
         assert all("404" in error for error in visited.errors)
 
 
+def test_an_old_key_that_is_pasted_into_an_open_page_is_refused_in_words(browser, small):
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(f"{small.url}/ui/")
+        expect(page.get_by_test_id("sign-in")).to_be_visible()
+        command = page.locator(".command code")
+        assert command.evaluate("(code) => code.scrollWidth <= code.clientWidth")
+        page.evaluate("() => { location.hash = '#key=hf_old'; }")
+        expect(page.locator(".problem-title")).to_be_visible()
+
+
 def test_without_a_token_the_page_asks_for_one(browser, small):
     with browser.new_context() as context:
         page = context.new_page()
@@ -159,3 +179,4 @@ def test_without_a_token_the_page_asks_for_one(browser, small):
         page.locator("details.who summary").click()
         page.get_by_role("button", name="Sign out").click()
         expect(page.get_by_test_id("sign-in")).to_be_visible()
+        expect(page.locator(".problem-title")).to_have_count(0)

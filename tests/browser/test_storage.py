@@ -75,6 +75,15 @@ def test_kinds_add_up_and_what_is_tiny_is_one_part(looking):
     assert len(set(colours)) == len(colours) == len(shown)
 
 
+def test_a_long_name_leaves_room_for_what_can_be_done(browser, small):
+    small.desk.service.create_checkpoint("W" * 190, {"n": 1})
+    for width in (1440, 1024):
+        with visit(browser, small, viewport={"width": width, "height": 900}) as visited:
+            visited.go("/storage")
+            box = visited.page.get_by_role("region", name="Bytes by run")
+            assert box.evaluate("(box) => box.scrollWidth <= box.clientWidth"), width
+
+
 def test_only_what_is_in_force_in_quarantine_is_an_alarm(browser, small):
     service = small.desk.service
     with visit(browser, small) as visited:

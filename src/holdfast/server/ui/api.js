@@ -39,7 +39,6 @@ export class ApiError extends Error {
   }
 }
 
-/** Write a path under /v1; every name is encoded. */
 export function path(texts, ...names) {
   return texts.reduce((whole, text, at) => whole + encodeURIComponent(String(names[at - 1])) + text);
 }
@@ -67,7 +66,6 @@ async function ask(address, options) {
 
 const early = new Map();
 
-/** Begin to get what is about to be asked for. */
 export function prefetch(where, query = {}) {
   const address = url(where, query);
   if (early.has(address)) return;
@@ -76,7 +74,6 @@ export function prefetch(where, query = {}) {
   early.set(address, promise);
 }
 
-/** Get something as JSON. */
 export async function get(where, { query, signal: abort } = {}) {
   const address = url(where, query);
   const begun = early.get(address);
@@ -102,7 +99,6 @@ function remember(address, etag, data) {
   if (known.size > KNOWN_MAX) known.delete(known.keys().next().value);
 }
 
-/** Get something as text. */
 export async function getText(where, { query, accept = "text/plain", signal: abort } = {}) {
   const response = await ask(url(where, query), { headers: { Accept: accept }, signal: abort });
   return response.text();
@@ -138,20 +134,17 @@ export async function follow(operation, onProgress = () => {}, abort = undefined
   return state;
 }
 
-/** Sign in with a token. */
 export async function signIn(token) {
   known.clear();
   early.clear();
   session.value = await send("POST", "/session", { token });
 }
 
-/** Sign out. */
 export async function signOut() {
   await send("DELETE", "/session").catch(() => null);
   session.value = null;
 }
 
-/** Tell whether whoever is signed in has a scope. */
 export function may(scope) {
   const who = session.value;
   if (!who) return false;
@@ -161,7 +154,6 @@ export function may(scope) {
 
 const READING = new Set([undefined, "", "read", "state:read", "audit:read", "audit:export", "metrics"]);
 
-/** Say why something is not allowed; empty if it is. */
 export function whyNot(...scopes) {
   const missing = [...new Set(scopes)].filter((scope) => !may(scope));
   if (!missing.length) return "";
@@ -200,7 +192,6 @@ function useReload(live, load) {
   }, [Boolean(live)]);
 }
 
-/** Get something for a component, and again when it may have changed. */
 export function useGet(where, { query = {}, when = true, live = false } = {}) {
   const [state, setState] = useState({ data: undefined, problem: null, isLoading: true, key: "" });
   const key = when ? url(where, query) : "";
@@ -229,7 +220,6 @@ export function useGet(where, { query = {}, when = true, live = false } = {}) {
     isLoading: isOther || state.isLoading, reload: load };
 }
 
-/** Get a listing for a component, page by page. */
 export function usePages(where, { query = {}, limit = 100, when = true, live = false } = {}) {
   const empty = { items: [], next: null, problem: null, isLoading: true };
   const [state, setState] = useState(empty);

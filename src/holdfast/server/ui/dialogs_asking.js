@@ -2,9 +2,9 @@
 
 import { html, useState } from "./vendor/preact.js";
 import { path, send, useGet } from "./api.js";
-import { Choice, Dialog, Empty, Facts, Field, Loaded, Time, short } from "./parts.js";
+import { Choice, Dialog, Empty, Facts, Field, Loaded, Time, quoted, short } from "./parts.js";
 import { to } from "./router.js";
-import { Acting, quoted } from "./dialogs_frame.js";
+import { Acting } from "./dialogs_frame.js";
 
 export function Approve({ workflow_id: run, question, onClose }) {
   const open = useGet(path`/runs/${run}/questions`, { when: !question });

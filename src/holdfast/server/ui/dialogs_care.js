@@ -2,9 +2,9 @@
 
 import { html, useState } from "./vendor/preact.js";
 import { ApiError, path, send, useGet } from "./api.js";
-import { Badge, Facts, Field, Loaded, Term, Time, bytesText, countText, short } from "./parts.js";
+import { Badge, Facts, Field, Loaded, Term, Time, bytesText, countText, counted, quoted, short } from "./parts.js";
 import { to } from "./router.js";
-import { Acting, Allow, Listed, quoted, usePlan } from "./dialogs_frame.js";
+import { Acting, Allow, Listed, usePlan } from "./dialogs_frame.js";
 
 /** Write numbers as ranges: 1-40, 42. */
 function ranges(numbers) {
@@ -39,7 +39,7 @@ export function Prune({ workflow_id: given = "", onClose }) {
     name=${name} value=${policy[name]} onInput=${(event) => setPolicy({ ...policy,
     [name]: event.currentTarget.value })} /></label>`;
   return html`<${Acting} title=${given ? `Prune ${short(given, 40)}` : "Prune a run"} onClose=${onClose}
-    scope="prune" verb=${found?.sequences.length ? `Remove ${countText(found.sequences.length)} checkpoints`
+    scope="prune" verb=${found?.sequences.length ? `Remove ${counted(found.sequences.length, "checkpoint")}`
     : "Remove"} kind="danger" isWide
     stop=${stop} lacks=${run.trim() ? "" : "Name a run."} command=${found?.command} Result=${Pruned} run=${({ reason, key }) => send("POST", "/prune", {
       plan_id: found.id, reason }, { key })}>
@@ -56,7 +56,7 @@ export function Prune({ workflow_id: given = "", onClose }) {
       data-testid="plan"><h3>What would go</h3>
       <${Facts} items=${[["Checkpoints that go", countText(data.sequences.length)], ["That stay",
         countText(data.kept)], ["Bytes given back", bytesText(data.freed_bytes)], ["Legal holds",
-        html`${data.holds.length} <${Term} word="hold" />`], ["This plan holds until", html`<${Time}
+        html`${data.holds.length} <${Term} word="legal hold" />`], ["This plan holds until", html`<${Time}
         at=${data.expires_at} />`]]} />
       ${data.sequences.length ? html`<details><summary>Which ones</summary><p class="numbers">
         ${short(ranges(data.sequences), 4000)}</p></details>` : null}
@@ -68,7 +68,7 @@ export function Prune({ workflow_id: given = "", onClose }) {
 }
 
 function Pruned({ answer }) {
-  return html`<p>Removed ${countText(answer.sequences.length)} checkpoints of <a
+  return html`<p>Removed ${counted(answer.sequences.length, "checkpoint")} of <a
     href=${to.run(answer.workflow_id)}>${answer.workflow_id}
     </a>; ${bytesText(answer.freed_bytes)} given back.</p>
     <p class="numbers muted">${short(ranges(answer.sequences), 2000)}</p>`;

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useRef, useState } from "./vendor/preact.js";
 import { follow, send, whyNot } from "./api.js";
-import { Button, Command, Dialog, Field, Icon, Problem, Progress, Status, quoted } from "./parts.js";
+import { Button, Command, Dialog, Field, Icon, Problem, Progress, Status } from "./parts.js";
 
 const REASON_CHARS = 500;
 const PLAN_WAIT_MS = 200;
@@ -129,5 +129,3 @@ export function Allow({ checked, onChange, children }) {
   return html`<label class="allow"><input type="checkbox" checked=${checked} onChange=${(event) =>
     onChange(event.currentTarget.checked)} /><span>${children}</span></label>`;
 }
-
-export { quoted };

@@ -21,20 +21,20 @@ export function Annotate({ checkpoint, labels: given = [], note: before = "", on
   const [labels, setLabels] = useState(given.join(", "));
   const [note, setNote] = useState(before);
   const wanted = split(labels);
-  const isSame = wanted.join() === given.join() && note.trim() === before;
+  const isLabelled = labels !== given.join(", "), isNoted = note.trim() !== before;
   // The version that was looked at, not the one that is there by the time somebody has written a note.
   const [version] = useState(() => versionOf(checkpoint).catch((problem) => problem));
   const run = async ({ reason, key }) => {
     const seen = await version;
     if (seen instanceof Error) throw seen;
-    // Whoever may not see the note must not take it away.
-    const said = note.trim() === before ? {} : { note: note.trim() };
-    return send("PATCH", path`/checkpoints/${checkpoint}`, { labels: wanted, ...said, reason }, { key,
+    // Whoever may not see the note must not take it away; and an old label may have a comma in it.
+    const said = { ...(isLabelled && { labels: wanted }), ...(isNoted && { note: note.trim() }) };
+    return send("PATCH", path`/checkpoints/${checkpoint}`, { ...said, reason }, { key,
       headers: { "If-Match": seen } });
   };
   return html`<${Acting} title=${`Annotate ${short(checkpoint, 40)}`} onClose=${onClose} onDone=${onDone}
-    scope="write" verb="Annotate" stop=${lacking(wanted) || (isSame ? "Nothing is changed yet." : "")} run=${run}
-    Result=${Annotated}>
+    scope="write" verb="Annotate" stop=${isLabelled ? lacking(wanted) : isNoted ? "" : "Nothing is changed yet."}
+    run=${run} Result=${Annotated}>
     <section class="plan" aria-label="Plan" data-testid="plan"><p>The checkpoint stays as it is: what you say is kept beside it, in the run's events, with your name. It can be erased with the run.</p></section>
     <${Field} label="Labels" hint="With commas between them."><input type="text" name="labels" value=${labels}
       autocomplete="off" onInput=${(event) => setLabels(event.currentTarget.value)} /></${Field}>

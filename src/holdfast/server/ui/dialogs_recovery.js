@@ -3,9 +3,9 @@
 import { html, useState } from "./vendor/preact.js";
 import { path, send } from "./api.js";
 import { Badge, Button, Choice, Command, Dialog, Facts, Field, Loaded, Term, Time, act, countText,
-  short } from "./parts.js";
+  quoted, short } from "./parts.js";
 import { to } from "./router.js";
-import { Acting, Allow, Listed, Warnings, quoted, usePlan } from "./dialogs_frame.js";
+import { Acting, Allow, Listed, Warnings, usePlan } from "./dialogs_frame.js";
 
 const MODES = [["latest", "the newest sound checkpoint"], ["full", "the first checkpoint, and all events"],
   ["point_in_time", "a certain checkpoint"]];

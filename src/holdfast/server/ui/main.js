@@ -1,6 +1,6 @@
 // The page as a whole: signing in, the frame, and which page an address means.
 
-import { effect, html, render, useEffect, useErrorBoundary, useRef, useState } from "./vendor/preact.js";
+import { effect, html, render, signal, useEffect, useErrorBoundary, useRef, useState } from "./vendor/preact.js";
 import { get, session, signIn, signOut } from "./api.js";
 import { HELP, useKeys } from "./keys.js";
 import { begin, end, live, togglePause, whenRefused } from "./live.js";
@@ -31,6 +31,8 @@ const NAV = [
 ];
 
 const loaded = new Map();
+/** Why the last key or token was refused, or null. */
+const refusal = signal(null);
 
 function routeOf(path) {
   for (const route of ROUTES) {
@@ -191,8 +193,8 @@ function Frame() {
       /></main></div><${Layer} />`;
 }
 
-function App({ problem }) {
-  if (!session.value) return html`<${SignIn} problem=${problem} />`;
+function App() {
+  if (!session.value) return html`<${SignIn} refusal=${refusal} />`;
   return html`<${Frame} />`;
 }
 
@@ -208,25 +210,26 @@ function keyOfAddress() {
 async function boot() {
   showTheme();
   const key = keyOfAddress();
-  let problem = null;
   // What the address means is fetched while it is found out who is signed in.
   routeOf(place.value.path)?.route.load().catch(() => {});
   try {
     if (key) await signIn(key);
     else session.value = await get("/session");
   } catch (fault) {
-    problem = key || fault.status !== 401 ? fault : null;
+    if (key || fault.status !== 401) refusal.value = fault;
   }
   const root = document.getElementById("app");
   root.replaceChildren();
-  render(html`<${App} problem=${problem} />`, root);
+  render(html`<${App} />`, root);
   whenRefused(() => { session.value = null; });
-  effect(() => { if (session.value) begin(); else { end(); closeDialog(); } });
+  effect(() => {
+    if (session.value) { refusal.value = null; begin(); } else { end(); closeDialog(); }
+  });
   document.documentElement.dataset.ready = "true";
 }
 
 addEventListener("hashchange", () => {
   const key = keyOfAddress();
-  if (key) signIn(key).catch(() => {});
+  if (key) signIn(key).catch((fault) => { refusal.value = fault; });
 });
 boot();

@@ -59,6 +59,11 @@ export function Id({ value, href, isShort }) {
     <${Copy} text=${value} label=${`Copy ${short(value)}`} /></span>`;
 }
 
+export function Hash({ value }) {
+  return html`<span class="id"><code title=${value}>${short(value.replace(/^sha256:/, ""), 20)}</code><${Copy}
+    text=${value} label="Copy the hash" /></span>`;
+}
+
 export function Page({ title, copy: text, crumbs = [], actions, scopes, note, children }) {
   useEffect(() => { document.title = `${title} · Holdfast`; }, [title]);
   return html`<div class="page">
@@ -86,11 +91,6 @@ export function Card({ title, actions, scopes, isFlush, label, children }) {
       </${Buttons}></header>` : null}
     <div class="card-body">${children}</div>
   </${Tag}>`;
-}
-
-export function Grid({ min = 280, children }) {
-  return html`<div class="grid" style=${{ gridTemplateColumns:
-    `repeat(auto-fill, minmax(min(100%, ${min}px), 1fr))` }}>${children}</div>`;
 }
 
 export function Facts({ items }) {

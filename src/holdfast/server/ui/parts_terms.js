@@ -2,23 +2,24 @@
 
 import { html, useId, useState } from "./vendor/preact.js";
 
+// By the words that the pages use.
 export const TERMS = {
   checkpoint: "The whole state of a run at one moment, checked by a checksum, from which it can go on.",
   run: "One workflow with all its checkpoints and events. On the command line and in code: a workflow.",
   lease: "The right of one process to write a run. While it is held, nobody else can.",
   quarantine: "Where a checkpoint goes that is damaged or suspect: kept as evidence, never used to go on.",
-  trail: "The log of everything that was done, by whom. It is a Merkle tree: no entry can be changed unseen.",
-  anchor: "A signed head of the log, kept outside of the store. It shows if the newest entries were cut off.",
+  "audit trail": "The log of everything that was done, by whom. It is a Merkle tree: no entry can be changed unseen.",
+  "signed head": "The log's size and root, signed and kept outside of the store. It shows if newer entries were cut off.",
   proof: "The few hashes that show that an entry is part of the log with that head.",
   fork: "A new run that begins with the state of a checkpoint of another one; that one stays as it is.",
   effect: "Something outside that a step does, like a payment or a message. It should not happen twice.",
-  hold: "A legal hold: what is under it is not removed, whatever the retention says.",
+  "legal hold": "What is under it is not removed, whatever the retention says.",
   pruned: "The state of this checkpoint was removed by the retention; that it was there is still known.",
-  dedup: "How much smaller the store is because equal pieces of states are kept once.",
-  reclaimable: "Bytes that nothing needs any more; the next sweep frees them.",
+  "whole to stored": "How much smaller the store is because equal pieces of states are kept once.",
+  "could go": "Bytes that nothing needs any more; the next sweep frees them.",
   checksum: "SHA-256 of the state as it is stored: the name of exactly this content.",
-  good: "Newest checkpoint that is neither in quarantine nor known to be damaged: from there a run goes on.",
-  gap: "Long times in which nothing happened are drawn short, and marked.",
+  "last good checkpoint": "The newest that is neither in quarantine nor known to be damaged: from there a run goes on.",
+  "shorten idle times": "Long times in which nothing happened are drawn short, and marked.",
 };
 
 export function Term({ word }) {

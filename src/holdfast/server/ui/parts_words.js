@@ -18,6 +18,11 @@ export function countText(value) {
   return value === null || value === undefined ? "–" : COUNT.format(value);
 }
 
+/** So many of something: "1 run", "12 runs". */
+export function counted(count, word) {
+  return `${countText(count)} ${word}${count === 1 ? "" : "s"}`;
+}
+
 export function spanText(ms) {
   if (ms === null || ms === undefined || Number.isNaN(ms)) return "–";
   if (ms < 1000) return `${Math.round(ms)} ms`;

@@ -50,7 +50,6 @@ const step = (by) => ({ done, total }) => {
   checking.value = { by, done, total };
 };
 
-/** Let the server verify. */
 export function verifyOnServer() {
   return run("server", async () => {
     let told = await send("POST", "/audit/verify", {});

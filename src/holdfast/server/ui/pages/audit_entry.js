@@ -3,8 +3,8 @@
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { getText, path, useGet, whyNot } from "../api.js";
 import { useKeys } from "../keys.js";
-import { Badge, Button, Card, Command, Copy, Empty, Facts, Id, Loaded, Page, Problem, Status, Tabs, Term, Time,
-  short, toast } from "../parts.js";
+import { Badge, Button, Card, Command, Copy, Empty, Facts, Hash, Id, Loaded, Page, Problem, Status, Tabs, Term, Time,
+  quoted, short, toast } from "../parts.js";
 import { ask, go, to } from "../router.js";
 import { ownKeys, stateOf } from "../trail_check.js";
 import { Fault, canVerify, fromBase64, checkSignatures, hex, leafHash, parseHead, parseNote, parseVkey,
@@ -33,13 +33,21 @@ export default function AuditEntry({ params, query }) {
   </${Page}>`;
 }
 
+/** What is known of the entry: by its proof where that was checked here, or by the last verification. */
+function known(row, steps = []) {
+  if (steps.some((step) => step.state === "broken")) return "broken";
+  const state = stateOf(row), isRight = steps.length > 0 && steps.every((step) => step.state === "ok");
+  return state === "unchecked" && isRight ? "verified" : state;
+}
+
 function Entry({ found, index, query }) {
   const { row } = found;
+  const [result, setResult] = useState(null);
   const view = query.view === "raw" || row.problem ? "raw" : "decoded";
   return html`<div class="two">
     <div>
       <${Card} title=${row.type || "An entry that cannot be read"} actions=${html`<${Status}
-        value=${stateOf(row)} />`}>
+        value=${known(row, result?.steps)} />`}>
         ${row.problem ? html`<${Problem} problem=${{ message: row.problem, code: "audit_entry_damaged",
           hint: "Run `holdfast audit verify` to see how far the trail can be trusted." }} />` : null}
         <${Tabs} label="Views of the entry" tabs=${[{ id: "decoded", label: "Decoded" }, { id: "raw",
@@ -50,7 +58,7 @@ function Entry({ found, index, query }) {
       </${Card}>
       <${Payload} found=${found} />
     </div>
-    <${Proof} index=${index} row=${row} />
+    <${Proof} index=${index} row=${row} result=${result} setResult=${setResult} />
   </div>`;
 }
 
@@ -74,9 +82,6 @@ function Decoded({ found }) {
     items=${Object.entries(row.facts).map(([name, fact]) => [name, html`<code>${String(fact)}</code>`])} />`
     : null}`;
 }
-
-const Hash = ({ value }) => html`<span class="id"><code title=${value}>${short(value, 20)}</code><${Copy}
-  text=${value} label="Copy the hash" /></span>`;
 
 function Raw({ line }) {
   return html`<p class="muted">These bytes, newline included, are the leaf of the tree. <${Copy} text=${line}
@@ -145,9 +150,8 @@ async function signed(proof) {
   }
 }
 
-function Proof({ index, row }) {
+function Proof({ index, row, result, setResult }) {
   const proof = useGet(path`/audit/entries/${index}/proof`, { when: row.is_anchored });
-  const [result, setResult] = useState(null);
   const [problem, setProblem] = useState(null);
   useEffect(() => {
     setResult(null);
@@ -181,8 +185,6 @@ function Proof({ index, row }) {
     </div>`}</${Loaded}></${Card}>`;
 }
 
-const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`);
-
 function Steps({ steps }) {
   const tones = { ok: ["ok", "check", "right"], broken: ["bad", "cross", "wrong"], unchecked: ["warn",
     "question", "not checked"] };
@@ -202,7 +204,6 @@ async function download(index) {
   }
 }
 
-/** Let the browser save something under a name. */
 export function save(blob, name) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);

@@ -112,7 +112,7 @@ function Head({ head }) {
   return html`<${Facts} items=${[
     ["Log", head.origin && html`<code>${short(head.origin, 52)}</code>`],
     ["Entries", html`<${Count} value=${head.size} />`],
-    ["Covered by the newest signed head", html`<${Count} value=${head.anchored} /> <${Term} word="anchor" />`],
+    ["Covered by the newest signed head", html`<${Count} value=${head.anchored} /> <${Term} word="signed head" />`],
     ["Not anchored", waiting ? html`<${Status} value="unanchored" /> <${Count} value=${waiting} />` : "0"],
   ]} />${head.anchored ? null : html`<p>No head was signed yet. Sign one, and keep it elsewhere:</p><${Command}
     text="holdfast audit anchor --pin head.txt" />`}`;

@@ -3,10 +3,9 @@
 import { html } from "../vendor/preact.js";
 import { may, path, useGet, whyNot } from "../api.js";
 import { useKeys } from "../keys.js";
-import { Badge, Button, Buttons, Bytes, Card, Command, Copy, Empty, Facts, Icon, Loaded, Long, Meter, Page, Problem,
-  Status, Time, act, ageText, bytesText, countText, short } from "../parts.js";
+import { Badge, Button, Buttons, Bytes, Card, Command, Copy, Empty, Facts, Hash, Icon, Id, Loaded, Long, Meter, Page, Problem,
+  Status, Time, act, ageText, bytesText, countText, quoted, short } from "../parts.js";
 import { ask, go, to } from "../router.js";
-import { quoted } from "../dialogs_frame.js";
 import StateTree from "./state_tree.js";
 
 const TONES = ["info", "violet", "ok", "warn", "quiet"];
@@ -42,7 +41,8 @@ function sentence({ row, forked_from: origin }) {
   const where = row.stage_id ? ` at ${row.stage_id}` : "";
   const from = origin ? `, forked from ${origin}` : "";
   return `${row.type.replaceAll("_",
-    " ")}${by}${where}, made ${ageText(new Date(row.created_at))}${from}: ${row.status}, ${bytesText(row.size_bytes)} of state in ${bytesText(row.stored_bytes)} stored.`;
+    " ")}${by}${where}, made ${ageText(new Date(row.created_at))}${from}: ${row.status}, ${
+    bytesText(row.size_bytes)} of state, its record takes ${bytesText(row.stored_bytes)}.`;
 }
 
 function Actions({ found, reload }) {
@@ -60,7 +60,7 @@ function Actions({ found, reload }) {
       note: found.note, onDone: reload })}>Annotate</${Button}>
     <${Button} icon="check" scope="write" onClick=${() => act("validate", {
       checkpoint: id })}>Validate</${Button}>
-    <${Button} icon="fork" scope="recover" disabled=${row.pruned} onClick=${() => act("fork", {
+    <${Button} icon="fork" scope="recover" why=${unfit(found)} onClick=${() => act("fork", {
       checkpoint: id })}>Fork</${Button}>
     <${Recovery} found=${found} />`;
 }
@@ -76,11 +76,19 @@ function Recovery({ found }) {
       act("recover", { workflow_id: run })}>Recover the run</${Button}>` : null}`;
 }
 
-/** Why nothing can be recovered from a checkpoint; empty where it can. */
+/** Why nothing can be recovered or forked from a checkpoint; empty where it can. */
 function unfit({ row, is_quarantined: isAside, problem }) {
   if (row.pruned) return "Its state was removed.";
   if (isAside) return "It is in quarantine.";
   return problem ? "It cannot be read." : "";
+}
+
+function Aside({ id }) {
+  const { data } = useGet("/quarantine", { query: { limit: 500 } });
+  const found = data?.items.find((one) => one.bars && one.place === id);
+  return html`<div class="problem" role="note" data-testid="aside"><${Icon} name="lock" /><div>
+    <p class="problem-title">It is in quarantine${found ? `: ${short(found.reason, 400)}` : ""}</p>
+    <p><a href=${to.quarantine({ name: found?.name })}>See it in the quarantine</a></p></div></div>`;
 }
 
 /** Whether a signed head covers the checkpoint; of a head that is signed meanwhile the trail tells. */
@@ -108,14 +116,10 @@ function signatureFacts({ data }) {
     ["Signature", html`<span data-testid="signature-fact">${said}${entry ? html` (${may("audit:read")
       ? html`<a href=${to.entry(data.index)}>${entry}</a>` : entry}${data.size
       ? `, the newest head covers ${countText(data.size)}` : ""})` : ""}</span><br /><span class="muted">${
-      data.problem || meaning}</span>`, "anchor"],
+      data.problem || meaning}</span>`, "signed head"],
     data.key && ["Signed by", html`<code>${data.key}</code> <span class="muted">${data.is_own_key
       ? "the key of this server" : "a key that the log names: compare it"}</span>`],
   ];
-}
-
-function made({ data }) {
-  return data?.producer ? `Holdfast ${data.producer}` : null;
 }
 
 function Body({ found, query }) {
@@ -134,7 +138,7 @@ function Body({ found, query }) {
       ${found.summary ? html`<p class="summary"><${Long} text=${found.summary} max=${800} /></p>` : null}
       ${found.note ? html`<blockquote class="said" data-testid="note"><${Long} text=${found.note} max=${800} />
         ${found.noted_by ? html`<footer class="muted">${found.noted_by}</footer>` : null}</blockquote>` : null}
-      ${found.problem ? html`<${Problem} problem=${{ message: found.problem, code: "cannot_be_read",
+      ${found.is_quarantined ? html`<${Aside} id=${row.id} />` : found.problem ? html`<${Problem} problem=${{ message: found.problem, code: "cannot_be_read",
         hint: "Validate it, or recover the run from an older one." }} />` : null}
       ${found.error_message ? html`<div class="problem" role="note"><${Icon} name="warn" /><div><p
         class="problem-title">It ended with an error</p><pre><${Long} text=${found.error_message} /></pre></div>
@@ -166,18 +170,17 @@ function About({ found, told }) {
     ["Parent", row.parent && html`<a href=${to.checkpoint(row.parent)}>${short(row.parent, 40)}</a>`],
     found.forked_from && ["Forked from", html`<a href=${to.checkpoint(found.forked_from)}>${found.forked_from}
       </a>`],
-    ["Checksum", html`<span class="id"><code title=${row.checksum}>${short(row.checksum.replace(/^sha256:/,
-      ""), 18)}</code><${Copy} text=${row.checksum} label="Copy the checksum" /></span>`, "checksum"],
+    ["Checksum", html`<${Hash} value=${row.checksum} />`, "checksum"],
     ...signatureFacts(told),
-    ["State", html`<${Bytes} value=${row.size_bytes} />`], ["Stored", html`<${Bytes} value=${row.stored_bytes}
+    ["State", html`<${Bytes} value=${row.size_bytes} />`], ["Record", html`<${Bytes} value=${row.stored_bytes}
       />`],
     ["Type", row.type], ["Stage", row.stage_id], ["Agent", row.agent_id], ["Phase", row.phase], ["Session",
       row.session_id && html`<a href=${to.audit({ session: row.session_id })}>${short(row.session_id, 30)}
       </a>`],
     ["Resumes with", found.resume_handler && html`<code>${found.resume_handler}</code>`], ["Agent version",
-      found.agent_version], ["Made with", made(told)], ["Schema", found.schema_version],
-    ["UUID", html`<span class="id"><code>${short(row.uuid, 18)}</code><${Copy} text=${row.uuid}
-      label="Copy the UUID" /></span>`],
+      found.agent_version], ["Made with", told.data?.producer && `Holdfast ${told.data.producer}`],
+    ["Schema", found.schema_version],
+    ["UUID", html`<${Id} value=${row.uuid} isShort />`],
   ]} /><${Command} text=${`holdfast show ${quoted(row.id)}`} />
   <${Buttons} class="row" scopes=${["recover", "write"]}><${Button} kind="quiet" scope="recover" onClick=${() => act("replay", {
     workflow_id: row.workflow_id, end: row.id })}>Replay up to here</${Button}>

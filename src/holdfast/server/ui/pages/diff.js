@@ -2,10 +2,9 @@
 
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { get, path, useGet, usePages } from "../api.js";
-import { Badge, Button, Card, Choice, Command, Copy, Empty, Icon, Loaded, Long, Page, countText, short,
+import { Badge, Button, Card, Choice, Command, Copy, Empty, Icon, Loaded, Long, Page, countText, quoted, short,
   toast } from "../parts.js";
 import { ask, go, to } from "../router.js";
-import { quoted } from "../dialogs_frame.js";
 
 const KINDS = ["added", "removed", "changed", "moved"];
 const TONES = { added: "ok", removed: "bad", changed: "warn", moved: "info" };

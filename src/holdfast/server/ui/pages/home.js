@@ -3,7 +3,7 @@
 import { html, useEffect, useMemo } from "../vendor/preact.js";
 import { useGet } from "../api.js";
 import { Badge, Bytes, Button, Card, Command, Count, Empty, Figure, Icon, Loaded, Page, Status, Table, Term,
-  Time, act, countText, short, spanText, toneOf } from "../parts.js";
+  Time, act, countText, counted, short, spanText, toneOf } from "../parts.js";
 import { to } from "../router.js";
 
 // So many of one kind are shown at once.
@@ -33,14 +33,10 @@ function Action({ need }) {
     aria-label=${`${word} ${name}`}>${word}</${Button}>`;
 }
 
-function Kind({ kind }) {
-  return html`<${Status} value=${kind} />`;
-}
-
 function NeedRow({ need }) {
   const href = need.workflow_id ? to.run(need.workflow_id) : to.audit();
   return html`<li class="need" data-testid="need" data-kind=${need.kind}>
-    <${Kind} kind=${need.kind} />
+    <${Status} value=${need.kind} />
     <div class="need-text"><a class="need-name"
       href=${href}>${short(need.workflow_id || "Audit trail", 80)}</a>
       <p class="muted"><span title=${need.owner || null}>${short(need.reason, 300)}</span>${need.reason ? " · " : ""}<${Time} at=${need.since} />
@@ -79,7 +75,7 @@ const COLUMNS = [
     html`<a href=${to.run(run.workflow_id)}>${short(run.workflow_id, 60)}</a>` },
   { key: "status", label: "Status", render: (run) =>
     html`<${Status} value=${run.status} title=${run.reason || null} />` },
-  { key: "good", label: html`Last good checkpoint<${Term} word="good" />`, render: (run) => (run.last_good
+  { key: "good", label: html`Last good checkpoint<${Term} word="last good checkpoint" />`, render: (run) => (run.last_good
     ? html`<${Time} at=${run.last_good.created_at} /> <a class="muted"
     href=${to.checkpoint(run.last_good.id)}>@${run.last_good.sequence}</a>`
     : html`<span class="muted">${run.newest ? "none" : "none yet"}</span>`) },
@@ -117,15 +113,14 @@ function Skew({ now }) {
 function Unfinished({ isComplete, total }) {
   if (isComplete !== false) return null;
   return html`<p role="status" data-testid="unfinished"><${Badge} tone="info"
-    icon="info">Looking</${Badge}> ${countText(total)} runs so far; there are more.</p>`;
+    icon="info">Looking</${Badge}> ${counted(total, "run")} so far; there are more.</p>`;
 }
 
 function Glance({ data }) {
   const total = Object.values(data.counts).reduce((sum, count) => sum + count, 0);
   if (!total && !data.needs.length && data.is_complete) {
     return html`<${Card}><${Empty} title="This store has no runs yet"
-      text="A run appears with its first checkpoint. To see one now:" command="holdfast demo --store PATH"
-        /></${Card}>`;
+      text="A run appears with its first checkpoint. To see one now:" command="holdfast demo" /></${Card}>`;
   }
   const calm = html`<div class="empty" data-testid="calm"><${Badge} tone="ok"
     icon="check">All is well</${Badge}><p>Nothing crashed, failed, waits or is in quarantine.</p></div>`;

@@ -2,10 +2,9 @@
 
 import { html } from "../vendor/preact.js";
 import { path, useGet, usePages } from "../api.js";
-import { Badge, Button, Bytes, Card, Command, Copy, Empty, Facts, Loaded, Page, Problem, Status, Table, Term,
-  Time, act, short } from "../parts.js";
+import { Badge, Button, Bytes, Card, Command, Empty, Facts, Hash, Loaded, Page, Problem, Status, Table, Term,
+  Time, act, quoted, short } from "../parts.js";
 import { ask, to } from "../router.js";
-import { quoted } from "../dialogs_frame.js";
 
 export default function Quarantine({ query }) {
   const pages = usePages("/quarantine", { live: (event) => /QUARANTINE|INTEGRITY/.test(event.type) });
@@ -77,7 +76,7 @@ function Found({ found: { row, parts, damage, last_good: good }, done }) {
         where && ["Checkpoint", html`<a href=${to.checkpoint(where)}>${where}</a>`],
         ["Since", html`<${Time} at=${row.found_at} isLong />`], ["Found by", row.found_by], ["Kind", row.kind],
         ["Last good ancestor", good ? html`<a href=${to.checkpoint(good)}>${good}</a>` : where ? "none" : null,
-          "good"],
+          "last good checkpoint"],
         row.released && ["Released", html`<${Time} at=${row.released.at} isLong />`], row.released && ["By",
           row.released.by], row.released && ["Because", row.released.reason],
         ["SHA-256 of the bytes", html`<${Hash} value=${row.sha256} />`], row.checksum && ["Was committed as",
@@ -102,6 +101,3 @@ function Found({ found: { row, parts, damage, last_good: good }, done }) {
       <${Command} text=${`holdfast quarantine show ${quoted(row.name)}`} />
     </div></${Card}>`;
 }
-
-const Hash = ({ value }) => html`<span class="id"><code title=${value}>${short(value, 20)}</code><${Copy}
-  text=${value} label="Copy the hash" /></span>`;

@@ -122,7 +122,7 @@ function Head({ detail }) {
     run.reason ? ["Why", html`<span title=${run.owner || null}>${short(run.reason, 400)}</span>`] : null,
     ["Last good checkpoint", run.last_good ?
       html`<a href=${to.checkpoint(run.last_good.id)}>@${run.last_good.sequence}</a> · <${Time}
-        at=${run.last_good.created_at} />` : run.newest ? "none" : null, "good"],
+        at=${run.last_good.created_at} />` : run.newest ? "none" : null, "last good checkpoint"],
     ["Began", html`<${Time} at=${detail.first_activity} />`],
     ["Last activity", html`<${Time} at=${run.last_activity} />`],
     ["Lasted", html`<${Span} ms=${lasted(detail)} />`],

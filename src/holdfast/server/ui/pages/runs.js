@@ -70,14 +70,14 @@ export default function Runs({ query }) {
         />Clear</button>` : null}
     </div>
     <${Problem} problem=${pages.problem} retry=${pages.reload} />
-    <${Card} isFlush><${Table} label="Runs" columns=${COLUMNS} rows=${pages.items} keyOf=${(run) =>
+    ${pages.problem && !pages.items.length ? null : html`<${Card} isFlush><${Table} label="Runs" columns=${COLUMNS} rows=${pages.items} keyOf=${(run) =>
       run.workflow_id} href=${(run) => to.run(run.workflow_id)}
       hasMore=${pages.hasMore} more=${pages.more} isLoading=${pages.isLoading && !pages.items.length}
       empty=${isFiltered
         ? html`<${Empty} title="No run matches" text="Take a filter away."><button type="button" class="chip"
         onClick=${clear}>Clear all filters</button></${Empty}>`
         : html`<${Empty} title="This store has no runs yet" text="To see one now:"
-        command="holdfast demo --store PATH" />`} /></${Card}>
+        command="holdfast demo" />`} /></${Card}>`}
     <${Command} text=${command} />
   </${Page}>`;
 }

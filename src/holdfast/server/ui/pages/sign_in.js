@@ -4,9 +4,8 @@ import { html, useState } from "../vendor/preact.js";
 import { signIn } from "../api.js";
 import { Button, Command, Field, Problem } from "../parts.js";
 
-export default function SignIn({ problem: before }) {
+export default function SignIn({ refusal }) {
   const [token, setToken] = useState("");
-  const [problem, setProblem] = useState(before);
   const [isBusy, setBusy] = useState(false);
   const submit = async (event) => {
     event.preventDefault();
@@ -14,7 +13,7 @@ export default function SignIn({ problem: before }) {
     try {
       await signIn(token.trim());
     } catch (fault) {
-      setProblem(fault);
+      refusal.value = fault;
       setBusy(false);
     }
   };
@@ -25,7 +24,7 @@ export default function SignIn({ problem: before }) {
     <${Field} label="Token"><input type="password" name="token" autocomplete="current-password"
       spellcheck=${false} required
       value=${token} onInput=${(event) => setToken(event.currentTarget.value)} /></${Field}>
-    <${Problem} problem=${problem} />
+    <${Problem} problem=${refusal.value} />
     <${Button} kind="primary" type="submit" isBusy=${isBusy} disabled=${!token.trim()}>Sign in</${Button}>
     <p class="muted">A token for somebody, with what that one may do:</p>
     <${Command} text="holdfast token create NAME --role viewer" />

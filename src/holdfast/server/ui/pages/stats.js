@@ -3,7 +3,7 @@
 import { html } from "../vendor/preact.js";
 import { useGet } from "../api.js";
 import { Badge, Button, Card, Choice, Command, Count, Empty, Loaded, Figure, Page, Table, Tabs, Time,
-  bytesText, countText, short, spanText } from "../parts.js";
+  bytesText, countText, counted, short, spanText } from "../parts.js";
 import { ask, to } from "../router.js";
 
 const TABS = [
@@ -22,7 +22,7 @@ function percent(share) {
 }
 
 const right = (key, label, show, more = {}) => ({ key, label, align: "right", render: (row) => html`<span
-  class="num">${show(row[key])}</span>`, ...more });
+  class="num">${show(row[key], row)}</span>`, ...more });
 const run = (row) => html`<a class="name" href=${to.run(row.workflow_id)} title=${row.workflow_id}>${short(row.workflow_id,
   32)}</a>`;
 
@@ -47,7 +47,7 @@ export default function Stats({ query }) {
 function LookedAt({ found }) {
   if (found.looked_at === undefined) return null;
   return html`<p class="muted">
-    ${countText(found.looked_at)} of ${countText(found.total)} runs were looked at.</p>`;
+    ${countText(found.looked_at)} of ${counted(found.total, "run")} looked at.</p>`;
 }
 
 function Risks({ found }) {
@@ -106,8 +106,8 @@ const Way = ({ agents }) => html`<ol class="way">${agents.slice(0, 30).map((agen
 
 function Paths({ found }) {
   return html`<${Card} title="Ways that runs take" isFlush actions=${html`<span class="muted">
-    ${countText(found.runs)} whole ways${found.cut ? `, ${countText(found.cut)} not whole`
-    : ""}${found.left_off ? `, ${countText(found.left_off)} further ways` : ""}</span>`}>
+    ${counted(found.runs, "whole way")}${found.cut ? `, ${countText(found.cut)} not whole`
+    : ""}${found.left_off ? `, ${counted(found.left_off, "further way")}` : ""}</span>`}>
       <${Table} label="Paths" rows=${found.paths} keyOf=${(row) => row.agents.join("→")} empty=${html`<${Empty}
         title="No way is known" />`} columns=${[
         { key: "agents", label: "Way", render: (row) => html`<${Way} agents=${row.agents} />` }, right("runs",
@@ -129,28 +129,34 @@ function Paths({ found }) {
       ]} /></${Card}>`;
 }
 
+/** Seconds that depend on what a checkpoint costs, which is not measured everywhere. */
+const byCost = (value, row) => `${seconds(value)}${row.is_cost_measured ? "" : " (assumed)"}`;
+
 function Intervals({ found }) {
   const all = found.overall;
+  // After few failures, or a short time, what is between them is mostly assumed.
+  const isEstimate = all.failures < 5 || all.ran_seconds < all.mtbf_seconds;
   return html`<div class="figures roomy"><${Figure} label="Usual interval" value=${seconds(all.median_seconds)}
     />
-      <${Figure} label="Recommended (Daly)" value=${seconds(all.recommended_seconds)} tone="info"
-        note=${`Young: ${seconds(all.young_seconds)}`} />
+      <${Figure} label="Recommended (Daly)" value=${byCost(all.recommended_seconds, all)} tone="info"
+        note=${`Young: ${byCost(all.young_seconds, all)}`} />
       <${Figure} label="A checkpoint costs" value=${seconds(all.cost_seconds)} note=${all.is_cost_measured
         ? "measured" : "assumed"} />
       <${Figure} label="Between failures" value=${seconds(all.mtbf_seconds)}
-        note=${`${countText(all.failures)} seen in ${seconds(all.ran_seconds)}`} />
+        note=${`${isEstimate ? "an estimate: " : ""}${countText(all.failures)} seen in ${seconds(all.ran_seconds)}`} />
       <${Figure} label="Work saved" value=${seconds(all.saved_seconds)}
-        note=${`${seconds(all.spent_seconds)} spent on checkpoints (${percent(all.spent_share)})`} tone="ok" />
+        note=${`${byCost(all.spent_seconds, all)} spent on checkpoints${all.is_cost_measured
+        ? ` (${percent(all.spent_share)})` : ""}`} tone="ok" />
       <${Figure} label="Work lost" value=${seconds(all.lost_seconds)} tone=${all.lost_seconds ? "warn" : ""} />
         </div>
     <p><strong>${all.advice}</strong></p>
-    <p class="muted">Too few checkpoints lose work when a process dies, too many lose time. Young's formula is the square root of twice the cost of a checkpoint and the time between failures; Daly's is a closer one.</p>
+    <p class="muted">Too few checkpoints lose work when a process dies, too many lose time. Young's formula is the square root of twice the cost and the time between failures; Daly's is closer.</p>
     <${Table} label="Intervals by run" rows=${found.workflows} keyOf=${(row) => row.workflow_id}
       href=${(row) => to.run(row.workflow_id)} empty=${html`<${Empty} title="No run has checkpoints"
       command="holdfast demo" />`} columns=${[
       { key: "workflow_id", label: "Run", render: run }, right("checkpoints", "Checkpoints", countText),
         right("median_seconds", "Usual", seconds),
-      right("recommended_seconds", "Recommended", seconds), right("cost_seconds", "Cost", seconds, {
+      right("recommended_seconds", "Recommended", byCost), right("cost_seconds", "Cost", byCost, {
         isWide: true }), right("failures", "Failures", countText, { isWide: true }),
       right("saved_seconds", "Saved", seconds, { isWide: true }), right("lost_seconds", "Lost", seconds, {
         isWide: true }), { key: "advice", label: "Advice", isWide: true, render: (row) => html`<span

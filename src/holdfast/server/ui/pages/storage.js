@@ -3,7 +3,7 @@
 import { html } from "../vendor/preact.js";
 import { useGet } from "../api.js";
 import { Badge, Button, Bytes, Card, Choice, Command, Count, Empty, Loaded, Meter, Figure, Page, Table, Term,
-  act, bytesText, countText, short } from "../parts.js";
+  act, bytesText, countText, counted, short } from "../parts.js";
 import { ask, to } from "../router.js";
 import GrowthChart from "./growth_chart.js";
 
@@ -41,14 +41,13 @@ function Figures({ use, growth }) {
   const ratio = use.dedup_ratio === null ? "–" : `${use.dedup_ratio.toFixed(1)}×`;
   return html`<div class="figures roomy" data-testid="storage-figures">
     <${Figure} label="Store" value=${bytesText(use.bytes)}
-      note=${`${countText(use.checkpoints)} checkpoints, ${use.total === 1 ? "1 run"
-      : `${countText(use.total)} runs`}`} />
-    <${Figure} label=${html`Whole to stored <${Term} word="dedup" />`} value=${ratio}
+      note=${`${counted(use.checkpoints, "checkpoint")}, ${counted(use.total, "run")}`} />
+    <${Figure} label=${html`Whole to stored <${Term} word="whole to stored" />`} value=${ratio}
       note=${`${bytesText(use.state_bytes)} whole, ${bytesText(use.stored_bytes)} stored`} />
-    <${Figure} label=${html`Could go <${Term} word="reclaimable" />`} value=${bytesText(use.reclaimable_bytes)}
+    <${Figure} label=${html`Could go <${Term} word="could go" />`} value=${bytesText(use.reclaimable_bytes)}
       tone=${use.reclaimable ? "warn" : ""}
-      note=${`${countText(use.reclaimable)} checkpoints; keeps the last ${use.retain_count}, and ${use.retain_days} days`}
-        />
+      note=${`${counted(use.reclaimable, "checkpoint")}; keeps the last ${use.retain_count}, and ${
+        counted(use.retain_days, "day")}`} />
     <${Figure} label="Full in" ...${full(forecast, growth)} />
     <${Figure} label="Quarantine" value=${bytesText(use.quarantine_bytes)}
       note=${`${countText(use.barred)} in force, ${countText(use.quarantined - use.barred)} released`}
@@ -69,7 +68,7 @@ function full(forecast, growth) {
 const shareText = (share) => (share < 0.005 ? "< 1 %" : `${Math.round(100 * share)} %`);
 
 /** So many days; beyond ten years nobody can tell. */
-const daysText = (days) => (days > 3650 ? "over 10 years" : days === 1 ? "1 day" : `${countText(days)} days`);
+const daysText = (days) => (days > 3650 ? "over 10 years" : counted(days, "day"));
 
 function Forecast({ growth }) {
   const { forecast } = growth;
@@ -122,24 +121,24 @@ function Runs({ use }) {
     value=${row[key]} />`, ...more });
   const rows = use.workflows.map((row) => ({ ...row, stored_bytes: row.record_bytes + row.keyframe_bytes }));
   return html`<${Card} title="By run" isFlush actions=${html`<span class="muted">
-    ${countText(use.looked_at)} of ${countText(use.total)} runs looked at${use.left_off
+    ${countText(use.looked_at)} of ${counted(use.total, "run")} looked at${use.left_off
     ? `, ${countText(use.left_off)} smaller ones left off` : ""}</span>`}>
     <${Table} label="Bytes by run" rows=${rows} keyOf=${(row) => row.workflow_id} href=${(row) =>
       to.run(row.workflow_id)}
       empty=${html`<${Empty} title="No run yet" command="holdfast demo" />`} columns=${[
         { key: "workflow_id", label: "Run", render: (row) => html`<a class="name"
-          href=${to.run(row.workflow_id)} title=${row.workflow_id}>${short(row.workflow_id, 36)}</a> ${row.is_held ? html`<${Badge}
+          href=${to.run(row.workflow_id)} title=${row.workflow_id}>${short(row.workflow_id, 24)}</a> ${row.is_held ? html`<${Badge}
           tone="violet" icon="lock" title="A legal hold keeps everything">held</${Badge}>` : null}` },
         { key: "checkpoints", label: "Checkpoints", align: "right", render: (row) => html`<${Count}
           value=${row.checkpoints} />` },
         size("stored_bytes", "Stored"), size("record_bytes", "Records", { isSpare: true }),
           size("keyframe_bytes", "Keyframes", { isSpare: true }),
-        size("state_bytes", "If stored whole", { isWide: true }), size("newest_state_bytes", "Newest state", {
-          isWide: true }),
-        { key: "blobs", label: "Blobs", align: "right", isWide: true, render: (row) => html`<${Count}
+        size("state_bytes", "If stored whole", { isSpare: true }), size("newest_state_bytes", "Newest state", {
+          isSpare: true }),
+        { key: "blobs", label: "Blobs", align: "right", isSpare: true, render: (row) => html`<${Count}
           value=${row.blobs} />` },
         { key: "reclaimable", label: "Could go", align: "right", render: (row) => (row.reclaimable ? html`<span
-          title=${`${countText(row.reclaimable)} checkpoints`}>${bytesText(row.reclaimable_bytes)}</span>`
+          title=${counted(row.reclaimable, "checkpoint")}>${bytesText(row.reclaimable_bytes)}</span>`
           : html`<span class="muted">–</span>`) },
         { key: "prune", label: "Prune", align: "right", render: (row) => html`<${Button} kind="quiet"
           onClick=${() => act("prune", { workflow_id: row.workflow_id })}

@@ -307,7 +307,7 @@ function Tools({ seen, scale, choose, isShortened, setShortened }) {
     <${Button} icon="after" onClick=${() => choose(1)} aria-label="Next checkpoint"
       title="Next checkpoint (])" />
     <label class="choice"><input type="checkbox" checked=${isShortened} onChange=${(event) =>
-      setShortened(event.currentTarget.checked)} />Shorten idle times</label><${Term} word="gap" />
+      setShortened(event.currentTarget.checked)} />Shorten idle times</label><${Term} word="shorten idle times" />
     <span class="muted num grow" data-testid="seen">${range}</span>
   </div>`;
 }
