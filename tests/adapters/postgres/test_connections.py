@@ -214,3 +214,27 @@ def test_a_child_of_a_closed_store_is_closed_too(connections):
     connections.after_fork()
     with pytest.raises(StoreClosedError):
         backend(connections)
+
+
+def test_a_server_of_ours_that_dies_just_as_it_is_asked_is_asked_again(monkeypatch):
+    connect, faults = psycopg.connect, [psycopg.OperationalError("server closed the connection unexpectedly")]
+
+    def dying(conninfo):
+        if faults:
+            raise faults.pop()
+        return connect(conninfo)
+
+    monkeypatch.setattr(psycopg, "connect", dying)
+    address = read_address(f"postgresql+embedded:{server.embedded_folder()}")
+    connections = Connections(address, read_only=False, create=True)
+    assert faults == [] and connections.persist(lambda one: one.read(one.ask("select 1"))) == [(1,)]
+    connections.close()
+
+
+def test_a_server_of_somebody_else_that_is_away_is_told_at_once(monkeypatch):
+    def away(conninfo):
+        raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr(psycopg, "connect", away)
+    with pytest.raises(CheckpointReadError, match="cannot be reached"):
+        Connections(read_address(server.url()), read_only=False, create=True)

@@ -218,12 +218,18 @@ class Connections:
                 connection = psycopg.connect(conninfo)
                 break
             except psycopg.Error as fault:
-                if deadline is None or deadline.is_over or not is_getting_ready(fault):
+                problem = translate_refusal(fault, self.address.url)
+                if deadline is None or deadline.is_over or not self._may_come(fault, problem):
                     # Not chained: what libpq says may repeat what it was told.
-                    raise translate_refusal(fault, self.address.url) from None
+                    raise problem from None
             deadline.pause()
         with connection:
             session.require_usable(connection, self.address.url)
+
+    def _may_come(self, fault: psycopg.Error, problem: CheckpointError) -> bool:
+        """Tell whether a server is worth waiting for: one that says so, or ours, which is started again."""
+        is_ours = self._server is not None and type(problem) is CheckpointReadError
+        return is_ours or is_getting_ready(fault)
 
     def _exhausted(self) -> CheckpointReadError:
         return CheckpointReadError(
