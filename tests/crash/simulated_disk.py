@@ -140,9 +140,6 @@ class SimulatedDisk(Disk):
         self._handle(handle, write=True).inode.write(bytes(data), offset)
         self.machine.did(f"write {len(data)} at {offset}")
 
-    def overwrite(self, handle: int, data: bytes, offset: int) -> None:
-        self.write(handle, data, offset)
-
     def truncate(self, handle: int, size: int) -> None:
         self._handle(handle, write=True).inode.truncate(size)
         self.machine.did(f"truncate to {size}")

@@ -44,9 +44,6 @@ class KillingDisk(Disk):
         super().write(handle, data, offset)
         die_if(last)
 
-    def overwrite(self, handle: int, data: bytes, offset: int) -> None:
-        self.write(handle, data, offset)
-
     def truncate(self, handle: int, size: int) -> None:
         last = self._step()
         super().truncate(handle, size)
@@ -96,6 +93,3 @@ class ForgetfulDisk(Disk):
     def write(self, handle: int, data: bytes | memoryview, offset: int) -> None:
         if handle not in self._forgotten:
             super().write(handle, data, offset)
-
-    def overwrite(self, handle: int, data: bytes, offset: int) -> None:
-        self.write(handle, data, offset)

@@ -118,6 +118,24 @@ def test_what_a_quick_write_leaves_is_written_after_it(monkeypatch, tmp_path) ->
     disk.close(number)
 
 
+@pytest.mark.parametrize("is_patched", [True, False])
+def test_whoever_replaces_what_writes_gets_all_that_is_written(
+    monkeypatch, tmp_path, is_patched: bool
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    if is_patched:
+        disk = Disk(str(tmp_path))
+        monkeypatch.setattr(Disk, "write", refuse)
+    else:
+        disk = type("Full", (Disk,), {"write": refuse})(str(tmp_path))
+    number = disk.open("f", write=True, create=True)
+    with pytest.raises(OSError, match="full"):
+        disk.overwrite(number, b"x", 0)
+    disk.close(number)
+
+
 class Bystander:
     """Counts how often it gets the interpreter's lock: whenever somebody lets go of it, and only then."""
 
