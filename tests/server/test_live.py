@@ -305,7 +305,8 @@ def test_when_the_log_can_no_longer_be_looked_at_streams_end_and_new_ones_may_be
         stream = live.listen("ann", live.place(None), bool, lambda: True, with_facts=True)
         first = await anext(stream)
         store.is_away = True
-        others = [piece async for piece in stream]
+        async with asyncio.timeout(60):
+            others = [piece async for piece in stream]
         store.is_away = False
         again = live.listen("ann", live.place(None), bool, lambda: True, with_facts=True)
         begun = await anext(again)

@@ -10,6 +10,7 @@ from typing import Any
 from holdfast.application.commands import AppendEvent, CheckpointName
 from holdfast.application.commit_queue import Ticket
 from holdfast.application.kit import Kit
+from holdfast.application.planned import commit_planned
 from holdfast.application.reading import Reader
 from holdfast.application.resolve import Found, resolve
 from holdfast.application.trailing import actor_of
@@ -23,14 +24,9 @@ from holdfast.domain.annotation import (
     write_annotation,
 )
 from holdfast.domain.errors import (
-    CheckpointConflictError,
     InvalidStateError,
-    LeaseHeldError,
-    LeaseLostError,
 )
 from holdfast.domain.record import Transition
-
-_ATTEMPTS_MAX = 20
 
 
 def annotation_of(reader: Reader, found: Found) -> Annotation:
@@ -70,15 +66,7 @@ class Annotations:
         }
         found = resolve(self._kit.store, name)
         plan = partial(self._planned, found, change)
-        for attempt in range(_ATTEMPTS_MAX):
-            try:
-                self._wait(self._writer.append_planned(found.workflow_id, plan))
-                break
-            except (LeaseHeldError, LeaseLostError):
-                raise
-            except CheckpointConflictError:
-                if attempt == _ATTEMPTS_MAX - 1:
-                    raise
+        commit_planned(self._writer, self._wait, found.workflow_id, plan)
         return annotation_of(self._reader, found)
 
     def _planned(self, found: Found, change: dict[str, Any]) -> tuple[AppendEvent, tuple[Transition, ...]]:

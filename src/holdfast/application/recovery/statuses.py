@@ -11,22 +11,19 @@ from typing import Any
 from holdfast.application.commands import AppendEvent, CheckpointName
 from holdfast.application.commit_queue import Ticket
 from holdfast.application.kit import Kit
+from holdfast.application.planned import commit_planned
 from holdfast.application.reading import Reader
 from holdfast.application.resolve import Found, resolve
 from holdfast.application.writer import Writer
 from holdfast.domain.checkpoint import STATUS_EVENT, Checkpoint, CheckpointMeta, CheckpointStatus
 from holdfast.domain.errors import (
-    CheckpointConflictError,
     CheckpointReadError,
-    LeaseHeldError,
-    LeaseLostError,
 )
 from holdfast.domain.event import Event
 from holdfast.domain.record import Transition
 
 MESSAGE_CHARS_MAX = 2_000
 STACKTRACE_CHARS_MAX = 20_000
-_ATTEMPTS_MAX = 20
 _CUT = "\n[...]\n"
 
 Move = Callable[[Checkpoint], Checkpoint]
@@ -113,15 +110,7 @@ class Statuses:
         found = resolve(self._kit.store, name)
         outcome: list[Standing] = []
         plan = partial(self._planned, found, move, pinned, outcome)
-        for attempt in range(_ATTEMPTS_MAX):
-            try:
-                self._wait(self._writer.append_planned(found.workflow_id, plan))
-                break
-            except (LeaseHeldError, LeaseLostError):
-                raise
-            except CheckpointConflictError:
-                if attempt == _ATTEMPTS_MAX - 1:
-                    raise
+        commit_planned(self._writer, self._wait, found.workflow_id, plan)
         return outcome[-1]
 
     def _planned(

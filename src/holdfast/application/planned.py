@@ -1,0 +1,33 @@
+"""Committing what is planned from how the store stands: whoever was faster is looked at first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from holdfast.application.commands import AppendEvent
+from holdfast.application.commit_queue import Ticket
+from holdfast.application.writer import Writer
+from holdfast.domain.errors import CheckpointConflictError, LeaseHeldError, LeaseLostError
+from holdfast.domain.record import Transition
+
+ATTEMPTS_MAX = 20
+
+#: Looks at the store, and answers what follows from it.
+Plan = Callable[[], tuple[AppendEvent, tuple[Transition, ...]]]
+
+
+def commit_planned(writer: Writer, wait: Callable[[Ticket], object], workflow_id: str, plan: Plan) -> None:
+    """Commit what a plan answers, and plan anew each time that somebody else commits in between.
+
+    Raises:
+        CheckpointConflictError: others were faster every time, or have the workflow for themselves.
+    """
+    for attempt in range(ATTEMPTS_MAX):
+        try:
+            wait(writer.append_planned(workflow_id, plan))
+            return
+        except (LeaseHeldError, LeaseLostError):
+            raise
+        except CheckpointConflictError:
+            if attempt == ATTEMPTS_MAX - 1:
+                raise
