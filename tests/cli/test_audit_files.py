@@ -75,3 +75,16 @@ def test_whoever_breaks_off_while_writing_leaves_nothing(tmp_path: Path):
         file.write(b"half")
         raise KeyboardInterrupt
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("device", "is_full"), [("/dev/full", True), ("/dev/null", False)])
+def test_a_device_is_written_to_and_stays_one(tmp_path: Path, device: str, is_full: bool):
+    place = tmp_path / "device"
+    place.symlink_to(device)
+    if is_full:
+        with pytest.raises(Failure, match="No space left"):
+            write_file(str(place), b"x" * 10_000)
+    else:
+        write_file(str(place), b"x")
+    assert place.is_symlink() and place.is_char_device()
+    assert [one.name for one in tmp_path.iterdir()] == ["device"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -47,7 +48,17 @@ def write_file(path: str, data: bytes) -> None:
 
 @contextmanager
 def written_whole(path: str) -> Iterator[BinaryIO]:
-    """Write a file for its owner alone; it is there whole and durable, or nothing of it is."""
+    """Write a file for its owner alone; it is there whole and durable, or nothing of it is.
+
+    A device or a pipe is written to as it is: a file in its place would take it away from everybody.
+    """
+    if _is_stream(path):
+        try:
+            with open(path, "wb") as stream:
+                yield stream
+        except OSError as fault:
+            raise _not_written(path, fault) from None
+        return
     fresh = f"{path}.new"
     try:
         handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -65,6 +76,15 @@ def written_whole(path: str) -> Iterator[BinaryIO]:
         if isinstance(fault, OSError):
             raise _not_written(path, fault) from None
         raise
+
+
+def _is_stream(path: str) -> bool:
+    """Tell whether a path leads to something that is neither a file nor a folder."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 def _not_written(path: str, fault: OSError) -> Failure:
