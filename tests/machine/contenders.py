@@ -2,8 +2,8 @@
 
 Each takes the lease, adds to a counter a few times, reads, and lets go. What it did is told with the moment
 before and after. In the end the history has to be one that a single thread could have made: each number was
-given once, nobody saw less than was finished before, tokens only rise, and no chain of the trail is broken.
-Without a look at the tokens it must go red.
+given once, nobody saw less than was finished before, tokens only rise, nobody began to write once another had a
+newer lease, and no chain of the trail is broken. Without a look at the tokens it must go red.
 """
 
 from __future__ import annotations
@@ -71,8 +71,9 @@ def work(
 def _hold(
     service: CheckpointService, report: Report, name: str, is_fenced: bool, lease_seconds: float
 ) -> None:
+    began = time.monotonic_ns()
     lease = service.acquire_lease(WORKFLOW, name, ttl_seconds=lease_seconds)
-    report.say("holds", "-", lease.token)
+    report.say("holds", "-", lease.token, f"{lease.token} {began} {time.monotonic_ns()}")
     for _ in range(COMMITS_PER_LEASE):
         began = time.monotonic_ns()
         latest = service.load_latest(WORKFLOW)
@@ -116,7 +117,7 @@ def _round(outcome: Outcome, url: str) -> None:
 
 def judge(outcome: Outcome, url: str, lines: list[str], found: list[str]) -> None:
     """Hold what was told against what a single thread could have done, and against the store."""
-    done = [_read(line) for line in lines if not line.startswith("holds")]
+    done = [_read(line) for line in lines]
     outcome.acknowledged += sum(one.word == "wrote" for one in done)
     wrong = [*found, *_is_no_history(done), *checked(_look, url, done)]
     outcome.blame(f"{outcome.cases} cases", wrong)
@@ -156,7 +157,19 @@ def _is_no_history(done: list[Done]) -> list[str]:
         for one, two in _pairs(wrote)
         if two.ended < one.began
     ]
-    return [*found, *_stale_reads(done)]
+    return [*found, *_late_writes(done), *_stale_reads(done)]
+
+
+def _late_writes(done: list[Done]) -> list[str]:
+    """Find writes that began when somebody else had a newer lease, whether that one wrote or not."""
+    leases = sorted((one.ended, one.token) for one in done if one.word == "holds")
+    found, newest, at = list[str](), 0, 0
+    for wrote in sorted((one for one in done if one.word == "wrote"), key=lambda one: one.began):
+        while at < len(leases) and leases[at][0] < wrote.began:
+            newest, at = max(newest, leases[at][1]), at + 1
+        if wrote.token < newest:
+            found.append(f"token {wrote.token} wrote {wrote.sequence} when token {newest} was given")
+    return found
 
 
 def _stale_reads(done: list[Done]) -> list[str]:

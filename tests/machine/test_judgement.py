@@ -62,6 +62,12 @@ def test_other_histories_are_not() -> None:
         assert contenders._is_no_history([first, wrong]) != []
 
 
+def test_who_has_the_older_lease_must_not_begin_to_write_once_the_newer_one_was_given() -> None:
+    newer = done("holds", 2, 2, 3, 6)
+    assert contenders._is_no_history([newer, done("wrote", 1, 1, 5, 9)]) == []
+    assert contenders._is_no_history([newer, done("wrote", 1, 1, 7, 9)]) != []
+
+
 def test_calls_are_numbered_by_kind_and_only_those_on_the_store_are_hurt() -> None:
     log = [
         '7 write(1<pipe:[9]>, ""..., 3) = 3',
