@@ -2,8 +2,8 @@
 
 Each takes the lease, adds to a counter a few times, reads, and lets go. What it did is told with the moment
 before and after. In the end the history has to be one that a single thread could have made: each number was
-given once, nobody saw less than was finished before, tokens only rise, nobody began to write once another had a
-newer lease, and no chain of the trail is broken. Without a look at the tokens it must go red.
+given once, nobody saw less than was finished before, tokens only rise, nobody began to write once another
+had a newer lease, and no chain of the trail is broken. Without a look at the tokens it must go red.
 """
 
 from __future__ import annotations

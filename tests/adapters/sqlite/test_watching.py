@@ -11,11 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.sqlite.driver import through_apsw, through_sqlite3
+from holdfast.adapters.sqlite import files, watching
+from holdfast.adapters.sqlite.driver import Driver, through_apsw, through_sqlite3
 from holdfast.adapters.sqlite.journaling import WAL
 from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.conformance.history import History
 from holdfast.domain.errors import CheckpointWriteError
+
+#: The sync of a file failed; the disk is full.
+IOERR_FSYNC, FULL = 1034, 13
 
 VISIT = """
 import sys
@@ -86,3 +90,42 @@ def test_a_look_through_another_library_costs_no_acknowledged_commit(path: Path)
     assert (store.head("W").sequence, store.head("visitor").sequence) == (2, 1)
     assert list(store.check()) == []
     store.close()
+
+
+@pytest.mark.parametrize("limit", ["_COMMITS_MAX", "_GROWTH_MAX_BYTES"])
+def test_a_long_log_is_moved_into_the_file(
+    limit: str, store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = path.read_bytes()
+    History(store).commit()
+    assert path.read_bytes() == before
+    monkeypatch.setattr(watching, limit, 2)
+    History(store).commit()
+    assert path.read_bytes() != before
+
+
+@pytest.mark.parametrize("code", [IOERR_FSYNC, FULL])
+def test_a_log_that_cannot_be_moved_harms_no_commit(
+    code: int, store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver, forgotten = store._database.driver, list[str]()
+
+    def fails(self: watching.Watch) -> None:
+        raise failure(driver, code)
+
+    monkeypatch.setattr(watching, "_COMMITS_MAX", 1)
+    monkeypatch.setattr(files, "forget", forgotten.append)
+    with monkeypatch.context() as broken:
+        broken.setattr(watching.Watch, "move_log", fails)
+        history = History(store)
+        history.commit()
+    # The disk may not have what was written into the file: it is written as if for the first time.
+    assert bool(forgotten) == (code == IOERR_FSYNC)
+    history.commit()
+    assert store.head(history.workflow_id) == history.head
+
+
+def failure(driver: Driver, code: int) -> Exception:
+    error = driver.error("disk I/O error")
+    setattr(error, "sqlite_errorcode" if driver.name == "sqlite3" else "extendedresult", code)
+    return error

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.adapters.sql import cutting, rows, trail
-from holdfast.adapters.sqlite.database import SqliteTransaction
 from holdfast.adapters.sqlite.driver import Connection
 from holdfast.adapters.sqlite.heads import Heads
+from holdfast.adapters.sqlite.transaction import SqliteTransaction
 from holdfast.domain import lease as leases
 from holdfast.domain.errors import InvalidStateError, UnstorableValueError
 from holdfast.domain.record import NO_WORKFLOW, Commit, Entry, KeyframeEntry

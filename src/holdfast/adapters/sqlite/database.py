@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -18,7 +17,8 @@ from holdfast.adapters.sqlite.gate import Gate
 from holdfast.adapters.sqlite.patience import Patience
 from holdfast.adapters.sqlite.place import Place
 from holdfast.adapters.sqlite.source import Source
-from holdfast.adapters.sqlite.watching import Watch, lost_log
+from holdfast.adapters.sqlite.transaction import SqliteTransaction
+from holdfast.adapters.sqlite.watching import NEVER_BY_ITSELF, Watch, lost_log
 from holdfast.domain.errors import (
     CheckpointError,
     CheckpointReadError,
@@ -47,29 +47,6 @@ _SETTINGS = (
     # What is erased is overwritten, wherever SQLite had it in the file.
     "pragma secure_delete = on",
 )
-
-
-class SqliteTransaction:
-    """What is done between BEGIN and COMMIT."""
-
-    __slots__ = ("connection", "version")
-
-    def __init__(self, connection: Connection, version: int) -> None:
-        self.connection = connection
-        #: Another one than before if others have changed the database since.
-        self.version = version
-
-    def rows(self, sql: str, parameters: Parameters = NOTHING) -> list[Row]:
-        return self.connection.execute(sql, parameters or ()).fetchall()
-
-    def run(self, sql: str, parameters: Parameters = NOTHING) -> int:
-        self.connection.execute(sql, parameters or ()).fetchall()
-        [(count,)] = self.connection.execute("select changes()").fetchall()
-        return int(count)
-
-    def script(self, sql: str) -> None:
-        for statement in split(sql):
-            self.connection.execute(statement).fetchall()
 
 
 class SqliteDatabase:
@@ -136,10 +113,10 @@ class SqliteDatabase:
         try:
             found = self._patience.run(_fetch, connection, sql, parameters or ())
         except BaseException:
-            connection.close()
+            self._abandon(connection)
             raise
         if self._closed or len(self._idle) >= _IDLE_MAX:
-            connection.close()
+            self._abandon(connection)
         else:
             self._idle.append((generation, connection))
         return found
@@ -151,14 +128,14 @@ class SqliteDatabase:
                 made_for, connection = self._idle.pop()
                 if made_for == generation:
                     return connection
-                connection.close()
+                self._abandon(connection)
         return self._connect(uri, "pragma query_only = on")
 
     def close_readers(self) -> None:
         """Close the connections that nobody reads on; others are opened when needed."""
         with suppress(IndexError):
             while True:
-                self._idle.pop()[1].close()
+                self._abandon(self._idle.pop()[1])
 
     def tables(self) -> set[str]:
         """Name the tables."""
@@ -193,9 +170,11 @@ class SqliteDatabase:
             except self._faults as error:
                 raise self._translated(error, writing=True) from error
             if watch.has_lost_log():
-                self._abandon()
+                self._abandon_all()
                 self.when_rolled_back()
                 raise lost_log(self.path)
+            if watch.is_log_long():
+                self._move_log(connection, watch)
 
     def migrating(self) -> AbstractContextManager[SqliteTransaction]:
         """Begin a transaction; it always keeps every other writer out."""
@@ -209,6 +188,13 @@ class SqliteDatabase:
         finally:
             if leaves_no_journal:
                 connection.execute(_KEEP_JOURNAL).fetchall()
+
+    def _move_log(self, connection: Connection, watch: Watch) -> None:
+        """Move a long log into the file; what was committed is durable, whatever comes of it."""
+        try:
+            watch.move_log()
+        except self.driver.error as problem:
+            self._roll_back(connection, problem)
 
     def _roll_back(self, connection: Connection, problem: BaseException) -> None:
         with suppress(self.driver.error):
@@ -246,7 +232,7 @@ class SqliteDatabase:
             if files.size_bytes(f"{self.path}-wal"):
                 # Somebody died, or closed it on a disk that failed: SQLite does not tell of that.
                 files.forget(self.path)
-            self._writer = self._connect(self._own_uri, *self.writer_settings)
+            self._writer = self._connect(self._own_uri, NEVER_BY_ITSELF, *self.writer_settings)
             self._watch = Watch(self.path, self._writer)
         return self._writer, self._watch
 
@@ -257,13 +243,20 @@ class SqliteDatabase:
                 writer.close()
 
     def _abandon_writer(self) -> None:
-        """Close the connection that writes and leave the log as it is."""
         writer, self._writer, self._watch = self._writer, None, None
         if writer is not None:
-            with suppress(self.driver.error):
-                self.driver.abandon(writer)
+            self._abandon(writer)
 
-    def _abandon(self) -> None:
+    def _abandon(self, connection: Connection) -> None:
+        """Close a connection and leave the log as it is.
+
+        The last one that closes moves it into the file, and says nothing if the disk fails: only the one that
+        writes does so, which is opened with a look at what was left behind.
+        """
+        with suppress(self.driver.error):
+            self.driver.abandon(connection)
+
+    def _abandon_all(self) -> None:
         """Close every connection and leave the log as it is: it belongs to nobody.
 
         Connections of a process share the index of the log: one that stayed would give the old to the next.
@@ -275,12 +268,8 @@ class SqliteDatabase:
             self.gate.open()
 
     def _leave(self) -> None:
-        connections = [connection for _, connection in self._idle]
-        self._idle.clear()
-        writer, self._writer, self._watch = self._writer, None, None
-        for connection in (*connections, *([writer] if writer is not None else [])):
-            with suppress(self.driver.error):
-                self.driver.abandon(connection)
+        self.close_readers()
+        self._abandon_writer()
 
     # -- connections, their faults and their end ---------------------------------------------
 
@@ -292,7 +281,7 @@ class SqliteDatabase:
             for setting in (*_SETTINGS, *settings):
                 self._patience.run(_fetch, connection, setting, ())
         except BaseException:
-            connection.close()
+            self._abandon(connection)
             raise
         self._place.note()
         return connection
@@ -325,8 +314,8 @@ class SqliteDatabase:
             if self._place.is_empty:
                 # Wherever it is now, it needs the log that is still here, and closing would take that away.
                 self._leave()
-            self._drop_writer()
             self.close_readers()
+            self._drop_writer()
             self._source.close()
         _OPEN.discard(self)
 
@@ -335,9 +324,8 @@ class SqliteDatabase:
 
         A child would inherit what SQLite remembers of its locks, but not the locks.
         """
+        self.close_readers()
         self._drop_writer()
-        with suppress(self.driver.error):
-            self.close_readers()
 
     def leave_to_parent(self) -> None:
         """In a forked child: begin anew; neither use nor close what a fork from inside left open."""
@@ -349,18 +337,6 @@ class SqliteDatabase:
 
 def _fetch(connection: Connection, sql: str, parameters: Any) -> list[Row]:
     return connection.execute(sql, parameters).fetchall()
-
-
-def split(script: str) -> Iterator[str]:
-    """Take a script apart into its statements."""
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
-    if statement.strip():
-        yield statement
 
 
 #: Everything that was not closed, for children that inherit it.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.adapters.sql import rows, trail
-from holdfast.adapters.sqlite.database import SqliteTransaction
 from holdfast.adapters.sqlite.driver import Connection
+from holdfast.adapters.sqlite.transaction import SqliteTransaction
 from holdfast.domain import trail as trails
 from holdfast.domain.audit_entry import AuditEntry, AuditRecord, TrailHead
 from holdfast.domain.record import Head, Lease

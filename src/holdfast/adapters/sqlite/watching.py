@@ -3,19 +3,36 @@
 SQLite's locks belong to the process. A second SQLite library in it that opens and closes the same file drops
 them; then somebody else, closing, takes himself for the last and removes the write-ahead log that is still
 written here. SQLite does not notice: what it commits goes into a file without a name, and is lost.
+
+SQLite would also move a long log into the file by itself, and tell nobody if the disk fails then: it would
+write the same again the next time, which ext4 takes for written and does not keep. So that is done here,
+where the error is heard.
 """
 
 from __future__ import annotations
+
+import os
 
 from holdfast.adapters.sqlite.driver import Connection
 from holdfast.adapters.sqlite.place import Identity, identity
 from holdfast.domain.errors import CheckpointWriteError, StoreLockedError
 
+#: Told to the connection that writes.
+NEVER_BY_ITSELF = "pragma wal_autocheckpoint = 0"
+_MOVE_LOG = "pragma wal_checkpoint(passive)"
+#: About as often as SQLite does it, after a thousand pages. What was moved is written over, so that the size
+#: alone does not tell how much is in the log.
+_COMMITS_MAX = 100
+_GROWTH_MAX_BYTES = 4 * 1024 * 1024
+
 
 class Watch:
     """Knows the journal of one connection."""
 
-    __slots__ = ("_connection", "_log", "_log_path", "_path", "_uses_log", "_version")
+    __slots__ = (
+        *("_commits", "_connection", "_log", "_log_bytes", "_log_path"),
+        *("_moved_bytes", "_path", "_uses_log", "_version"),
+    )
 
     def __init__(self, path: str, connection: Connection) -> None:
         self._path = path
@@ -25,6 +42,8 @@ class Watch:
         self._uses_log = False
         #: Device and number of the log when the connection began to use it.
         self._log: Identity | None = None
+        #: How large it is, and was when it was last moved; the commits since.
+        self._log_bytes = self._moved_bytes = self._commits = 0
 
     def note_log(self) -> None:
         """Remember the log as soon as the connection may have opened it."""
@@ -57,8 +76,23 @@ class Watch:
         """Tell whether the log that the connection writes is no more the one beside the database."""
         if not self._uses_log:
             return False
-        found = identity(self._log_path)
-        return found is None or found != self._log
+        try:
+            found = os.stat(self._log_path)
+        except FileNotFoundError:
+            return True
+        self._log_bytes = found.st_size
+        return (found.st_dev, found.st_ino) != self._log
+
+    def is_log_long(self) -> bool:
+        """Count a commit; tell whether the log is to be moved into the file."""
+        self._commits += 1
+        is_grown = self._log_bytes - self._moved_bytes >= _GROWTH_MAX_BYTES
+        return self._uses_log and (is_grown or self._commits >= _COMMITS_MAX)
+
+    def move_log(self) -> None:
+        """Move it, as far as those let us who read in it; what they still need waits for the next time."""
+        self._commits, self._moved_bytes = 0, self._log_bytes
+        self._connection.execute(_MOVE_LOG).fetchall()
 
 
 def lost_log(path: str) -> CheckpointWriteError:
