@@ -20,6 +20,16 @@ TREE = SecretTree(TEXT, SecretKeys(TEXT))
 SECRET = TOKENS[0].secret
 
 
+class WalkingTree(SecretTree):
+    """Never takes the short way: every text is noted with its place."""
+
+    def _is_harmless(self, tree: Any) -> bool:
+        return False
+
+
+WALKING = WalkingTree(TEXT, SecretKeys(TEXT))
+
+
 def hide(tree: Any, around: Around = AT_ROOT, **more: Any) -> tuple[Any, Any]:
     return TREE.hide(tree, around, [], **more)
 
@@ -120,4 +130,11 @@ def test_where_the_texts_of_a_tree_are_clean_nothing_in_it_is_hidden(tree: Any) 
     # Asked twice: keys that were met before are looked at once.
     for found in (TREE.texts(tree, 0), TREE.texts(tree, 0)):
         if found is not None and TEXT.is_clean(BETWEEN.join(found)):
-            assert hide(tree, under=0) == (tree, [])
+            assert WALKING.hide(tree, AT_ROOT, [], under=0) == (tree, [])
+
+
+@given(_TREES, st.sampled_from([None, 0, "content", "auth"]))
+def test_the_short_way_hides_what_the_long_one_does(tree: Any, under: str | int | None) -> None:
+    expected = WALKING.hide(tree, AT_ROOT, [], under=under)
+    for _ in range(2):
+        assert hide(tree, under=under) == expected

@@ -11,7 +11,7 @@ from holdfast.application.commands import AppendEvent, check_mapping
 from holdfast.application.deriving import derive
 from holdfast.application.draft import Subject
 from holdfast.application.kit import Kit
-from holdfast.application.nodes import ListNode, Node, ObjectNode
+from holdfast.application.nodes import ListNode, Node, ObjectNode, may_be_tagged
 from holdfast.application.secrecy.sealing import sealer_for, write_event
 from holdfast.application.snapshot import Snapshot
 from holdfast.application.telling import Teller
@@ -90,8 +90,16 @@ def _event(kit: Kit, intent: EventIntent, base: Base, teller: Teller | None, tok
         expected_files=sealer.guard if sealer else {},
         token=token,
     )
-    told = _told(event, kit.registry.revive(event.data), record.hash)
+    told = _told(event, _given(event.data, kit), record.hash)
     return Made(commit, told, _moved(base, commit.head))
+
+
+def _given(plain: Any, kit: Kit) -> Any:
+    """Make the caller's own values of a plain tree, which is still needed if the commit has to be made anew."""
+    packed = kit.packer.pack_plain(plain)
+    own = kit.packer.unpack(packed)
+    # Most trees hold no tag anywhere, and nothing is to be revived.
+    return kit.registry.revive(own, owned=True) if may_be_tagged(packed) else own
 
 
 def _told(event: Event, data: Mapping[str, Any], digest: str) -> Event:

@@ -60,6 +60,8 @@ class SecretTree:
             is_pairs: it is the pairs of an object whose keys are not all texts.
             under: the key or the index it stands under, if it is given as a whole.
         """
+        if around is AT_ROOT and not is_pairs and self._is_harmless(tree):
+            return tree, []
         walk = _Walk(self._text, self._keys, under)
         found = [
             swap for texts in walk.run(tree, around, is_pairs=is_pairs) for swap in self._by_pattern(texts)
@@ -84,15 +86,28 @@ class SecretTree:
         found = self._keys.path(steps(link))
         return [found[0] + shift, *found[1:]] if found and type(found[0]) is int else found
 
+    def _is_harmless(self, tree: Any) -> bool:
+        """Tell, without a note of where each text stands, that there is no secret; False settles nothing."""
+        texts = _texts_of(tree, self._keys.silent)
+        if texts is None:
+            return False
+        return all(self._text.hide(texts[index]) == texts[index] for index in self._doubtful(texts))
+
     def _by_pattern(self, texts: list[_Text]) -> Iterator[tuple[_Link, Any]]:
-        for group in _grouped(texts):
-            is_clean = self._is_joined and self._text.is_clean(BETWEEN.join(text for _, text, _ in group))
-            for link, text, form in group:
-                if is_clean and not self._text.is_encoded(text):
-                    continue
-                hidden = self._text.hide(text, "latin-1" if form == "bytes" else "utf-8")
-                if hidden != text:
-                    yield link, _stored(hidden, form)
+        for index in self._doubtful([text for _, text, _ in texts]):
+            link, text, form = texts[index]
+            hidden = self._text.hide(text, "latin-1" if form == "bytes" else "utf-8")
+            if hidden != text:
+                yield link, _stored(hidden, form)
+
+    def _doubtful(self, texts: list[str]) -> Iterator[int]:
+        """Name the texts that may hold a secret: most are told in one search for many that they do not."""
+        for first, last in _groups(texts):
+            group = texts[first:last]
+            is_clean = self._is_joined and self._text.is_clean(BETWEEN.join(group))
+            for index, text in enumerate(group, first):
+                if not is_clean or self._text.is_encoded(text):
+                    yield index
 
 
 class _Walk:
@@ -233,18 +248,15 @@ def _texts_of(tree: Any, silent: set[str]) -> list[str] | None:
     return found
 
 
-def _grouped(texts: list[_Text]) -> Iterator[list[_Text]]:
-    """Part texts into groups that are worth one search each."""
-    group: list[_Text] = []
-    size = 0
-    for item in texts:
-        if group and size + len(item[1]) > _GROUP_CHARS:
-            yield group
-            group, size = [], 0
-        group.append(item)
-        size += len(item[1])
-    if group:
-        yield group
+def _groups(texts: list[str]) -> Iterator[tuple[int, int]]:
+    """Part texts into groups that are worth one search each; gives the first of each and who comes after."""
+    first = size = 0
+    for index, text in enumerate(texts):
+        if size and size + len(text) > _GROUP_CHARS:
+            yield first, index
+            first, size = index, 0
+        size += len(text)
+    yield first, len(texts)
 
 
 def _stored(text: str, form: str) -> Any:
