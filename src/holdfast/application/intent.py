@@ -95,7 +95,7 @@ def _event(kit: Kit, intent: EventIntent, base: Base, teller: Teller | None, tok
 
 
 def _given(plain: Any, kit: Kit) -> Any:
-    """Make the caller's own values of a plain tree, which is still needed if the commit has to be made anew."""
+    """Make the caller's own values of a plain tree, which is kept in case the commit has to be made anew."""
     packed = kit.packer.pack_plain(plain)
     own = kit.packer.unpack(packed)
     # Most trees hold no tag anywhere, and nothing is to be revived.

@@ -60,7 +60,10 @@ class SecretTree:
             is_pairs: it is the pairs of an object whose keys are not all texts.
             under: the key or the index it stands under, if it is given as a whole.
         """
-        if around is AT_ROOT and not is_pairs and self._is_harmless(tree):
+        is_told_of = (
+            is_pairs or around is not AT_ROOT or (type(under) is str and under not in self._keys.silent)
+        )
+        if not is_told_of and self._is_harmless(tree):
             return tree, []
         walk = _Walk(self._text, self._keys, under)
         found = [
