@@ -117,6 +117,20 @@ def test_no_fault_of_the_disk_loses_what_was_acknowledged(campaign: bool) -> Non
     assert violations == []
 
 
+def is_folder_sync(kind: str, path: str) -> bool:
+    return kind == "sync folder" and path == "journal"
+
+
+@pytest.mark.parametrize("persistent", [False, True], ids=["once", "for good"])
+def test_a_new_ring_whose_name_may_be_lost_takes_nothing_from_the_old_one(persistent: bool) -> None:
+    counting, machine = Fault("EIO", NEVER, only=is_folder_sync), Machine()
+    Workload(lambda: FaultyDisk(machine, counting)).run()
+    assert counting.count > 2
+    for at in range(counting.count):
+        run = FaultyRun(Fault("EIO", at, persistent, only=is_folder_sync), random.Random(at))
+        assert run.run() == []
+
+
 # -- the harness goes red when the protocol is broken --------------------------------------------
 
 

@@ -20,7 +20,7 @@ from holdfast.adapters.filesystem.frame import (
     frame_bytes,
 )
 from holdfast.adapters.filesystem.named import Named
-from holdfast.adapters.filesystem.page import PAGE_BYTES, Page
+from holdfast.adapters.filesystem.page import Page, open_page
 from holdfast.adapters.filesystem.ring import Ring, Superblock
 from holdfast.adapters.filesystem.ring_files import (
     FOLDER,
@@ -38,7 +38,7 @@ _TOKEN_GENERATION = 0
 
 
 class JournalPoisoned(Exception):
-    """A sync of this ring failed: what it was to make durable is in doubt for every process."""
+    """A sync of this ring, or of the name of its successor, failed: it is not trusted with anything more."""
 
 
 @value
@@ -62,7 +62,7 @@ class Journal:
         #: What the files of the store lie beside.
         self.place = Named(disk, LOCK_PATH)
         self._users = disk.open(f"{FOLDER}/users", write=True, create=True)
-        self.page = _open_page(disk)
+        self.page = open_page(disk, PAGE_PATH)
         self.ring: Ring
         # Old ones stay open: another thread may be syncing one, and a number that is closed under it
         # could by then name another file.
@@ -153,6 +153,7 @@ class Journal:
             return block.generation
         fresh = Superblock(block.generation + 1, 1, self._capacity, end, chain)
         self._disk.close(Ring.create(self._disk, ring_path(fresh.generation), fresh).handle)
+        self._disk.sync_folder(FOLDER)
         self._discard(ring)
         return fresh.generation
 
@@ -235,6 +236,13 @@ class Journal:
         frames = [f for f in ring.chained(block.settled, block.chain) if f.end <= durable]
         fresh = Superblock(successor, 1, capacity, block.settled, block.chain)
         self._disk.close(Ring.create(self._disk, ring_path(successor), fresh, frames).handle)
+        try:
+            self._disk.sync_folder(FOLDER)
+        except OSError:
+            # A power cut may leave the new name, or not. Where it does, nothing but what is in there counts:
+            # so nothing more may go into the old one, and whoever comes next has to make another.
+            page.raise_mark(Page.POISONED, generation, 1)
+            raise
         end, chain = _end_of(frames, block)
         page.raise_durable(successor, end, self.token)
         for mark in (Page.APPLIED, Page.REDO):
@@ -383,16 +391,3 @@ class Journal:
 
 def _end_of(frames: list[Frame], block: Superblock) -> tuple[int, bytes]:
     return (frames[-1].end, frames[-1].digest) if frames else (block.settled, block.chain)
-
-
-def _open_page(disk: Disk) -> Page:
-    handle = disk.open(PAGE_PATH, write=True, create=True)
-    try:
-        # Of two that find no page, the slower one would wipe out what the faster one told by then.
-        disk.lock(handle)
-        if disk.size(handle) < PAGE_BYTES:
-            disk.write(handle, bytes(PAGE_BYTES), 0)
-        return Page(disk.share(handle, PAGE_BYTES))
-    finally:
-        disk.unlock(handle)
-        disk.close(handle)

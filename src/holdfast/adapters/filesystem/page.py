@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 
-from holdfast.adapters.filesystem.disk import SharedPage
+from holdfast.adapters.filesystem.disk import Disk, SharedPage
 from holdfast.domain.value import value
 
 PAGE_BYTES = 4096
@@ -127,3 +127,17 @@ def _read_tail(raw: bytes, slot: int) -> Tail | None:
 def _checksum(body: bytes) -> bytes:
     # Salted so that a page of zeros is not a valid one.
     return zlib.crc32(body, 0x5EA).to_bytes(4, "little")
+
+
+def open_page(disk: Disk, path: str) -> Page:
+    """Open the page of a store; the first who comes makes it."""
+    handle = disk.open(path, write=True, create=True)
+    try:
+        # Of two that find no page, the slower one would wipe out what the faster one told by then.
+        disk.lock(handle)
+        if disk.size(handle) < PAGE_BYTES:
+            disk.write(handle, bytes(PAGE_BYTES), 0)
+        return Page(disk.share(handle, PAGE_BYTES))
+    finally:
+        disk.unlock(handle)
+        disk.close(handle)

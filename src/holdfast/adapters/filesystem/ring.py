@@ -89,7 +89,7 @@ class Ring:
         """Write a new ring file durably, zero-filled, so that commits never grow it.
 
         It gets its name last, when it holds the frames that it takes over: a ring file that is there
-        is whole or damaged, never unfinished.
+        is whole or damaged, never unfinished. The name is durable when the caller has synced the folder.
         """
         temporary = path + ".tmp"
         handle = disk.open(temporary, write=True, create=True)
@@ -103,7 +103,6 @@ class Ring:
             with suppress(OSError):
                 disk.unlink(temporary)
             raise
-        disk.sync_folder(path.rpartition("/")[0])
         return ring
 
     def _begin(self, frames: Sequence[Frame]) -> None:
