@@ -119,10 +119,9 @@ def test_patterns_are_compiled_once_in_a_process() -> None:
 
 def test_a_forked_child_searches_with_patterns_of_its_own() -> None:
     before = redaction._compile_re2(EXPRESSION)
+    assert list(before.matches(CANARIES[0].text))
     redaction._forget()
     after = redaction._compile_re2(EXPRESSION)
-    assert isinstance(before, redaction._Re2Scanner) and isinstance(after, redaction._Re2Scanner)
-    for scanner in (before, after):
-        assert list(scanner.matches(CANARIES[0].text))
+    assert list(after.matches(CANARIES[0].text))
     for name in ("_quick", "_exact"):
         assert getattr(after, name)._regexp is not getattr(before, name)._regexp

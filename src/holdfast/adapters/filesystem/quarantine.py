@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
-from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.adapters.filesystem import layout
@@ -13,40 +10,23 @@ from holdfast.adapters.filesystem.apply import Applier
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Kind, Operation
 from holdfast.adapters.filesystem.overlay import Files
-
-_OTHER = re.compile(r"[^a-z0-9._-]+")
-_PLACE_CHARS_MAX = 80
+from holdfast.adapters.wrong_bytes import REPORT, evidence
 
 
 def set_aside(disk: Disk, place: str, reason: str, data: bytes) -> str:
     """Keep bytes and why they are wrong; answers the name of the evidence. Idempotent by content."""
-    sha256 = hashlib.sha256(data).hexdigest()
-    name = f"{layout.QUARANTINE}/{_word(place)}-{sha256[:16]}"
-    if disk.file_size(name + ".json") is not None:
-        return name
-    report = {
-        "place": place,
-        "reason": reason,
-        "sha256": sha256,
-        "bytes": len(data),
-        "found_at": datetime.now(UTC).isoformat(),
-        "kind": "file",
-    }
-    applier = Applier(disk)
-    applier.apply(
-        [
-            Operation(Kind.REPLACE, name + ".bin", 0, data),
-            Operation(Kind.REPLACE, name + ".json", 0, json.dumps(report, indent=2).encode() + b"\n"),
-        ]
-    )
-    applier.sync()
-    return name
+    files = evidence(place, reason, data)
+    report = list(files)[-1]
+    if disk.file_size(report) is None:
+        applier = Applier(disk)
+        applier.apply(kept(files))
+        applier.sync()
+    return report.removesuffix(REPORT)
 
 
-def _word(place: str) -> str:
-    """Name a place so that the store takes it for the name of one of its files."""
-    word = _OTHER.sub("_", place.lower())[-_PLACE_CHARS_MAX:].strip("._-") or "file"
-    return f"{hashlib.sha256(place.encode()).hexdigest()[:8]}-{word}"
+def kept(files: dict[str, bytes]) -> list[Operation]:
+    """Say what keeps evidence."""
+    return [Operation(Kind.REPLACE, path, 0, data) for path, data in files.items()]
 
 
 def reports(files: Files) -> list[dict[str, Any]]:

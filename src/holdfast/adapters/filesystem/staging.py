@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections.abc import Iterable
 from contextlib import suppress
 from types import TracebackType
 
+from holdfast.adapters.filesystem import layout
 from holdfast.adapters.filesystem.apply import TEMPORARY_SUFFIX, Applier
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Operation
+from holdfast.adapters.filesystem.overlay import Files, Overlay
+from holdfast.adapters.filesystem.quarantine import set_aside
 from holdfast.adapters.filesystem.ring_files import FOLDER
+from holdfast.adapters.wrong_bytes import WRONG_BLOB
 
 
 class Staging:
@@ -61,9 +66,16 @@ class Staging:
             return
         applier = Applier(self._disk)
         for staged in chosen:
+            self._keep_wrong(staged[2])
             applier.place(staged[1], staged[2])
             self._staged.remove(staged)
         applier.sync()
+
+    def _keep_wrong(self, path: str) -> None:
+        """Set aside what stands for a blob and is not what it is called; nothing is pending of it."""
+        stored = Files(self._disk, Overlay()).read(path) if path.startswith(f"{layout.BLOBS}/") else None
+        if stored is not None and not path.endswith(hashlib.sha256(stored).hexdigest()):
+            set_aside(self._disk, path, WRONG_BLOB, stored)
 
 
 def write_file(disk: Disk, path: str, data: bytes) -> None:

@@ -9,6 +9,8 @@ from holdfast.adapters.filesystem.frame import Kind, Operation
 from holdfast.adapters.filesystem.leases import LeaseFile
 from holdfast.adapters.filesystem.manifest import Listed
 from holdfast.adapters.filesystem.overlay import Files
+from holdfast.adapters.filesystem.quarantine import kept
+from holdfast.adapters.wrong_bytes import WRONG_BLOB, evidence
 from holdfast.domain.errors import CheckpointNotFoundError
 from holdfast.domain.record import Commit, Head, Keyframe, KeyframeEntry
 from holdfast.domain.value import value
@@ -106,10 +108,17 @@ class Draft:
     def _add_blobs(self, blobs: dict[str, bytes]) -> None:
         for sha256, data in blobs.items():
             path = layout.blob_path(sha256)
-            if sha256 in self._new_blobs or self._files.size(path) is not None:
+            if sha256 in self._new_blobs or (stored := self._files.read(path)) == data:
                 continue
             self._new_blobs.add(sha256)
-            self.others.append(Operation(Kind.WRITE, path, 0, data))
+            if stored is None:
+                self.others.append(Operation(Kind.WRITE, path, 0, data))
+            else:
+                # Nobody is told that a value is kept by pointing at bytes that are not it.
+                self.others += [
+                    *kept(evidence(path, WRONG_BLOB, stored)),
+                    Operation(Kind.REPLACE, path, 0, data),
+                ]
 
     def _add_manifest_lines(self, commit: Commit, before: Listed | None) -> Listed | None:
         """Tell the manifest of a commit; answers what its last line tells then."""

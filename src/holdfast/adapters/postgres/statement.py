@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from holdfast.adapters.postgres import arrays, telling
+from holdfast.adapters.postgres import arrays, mending, telling
 from holdfast.adapters.postgres.batch import Unit
 from holdfast.adapters.postgres.connection import Connection
 from holdfast.adapters.postgres.database import in_dialect
@@ -236,11 +236,7 @@ def _following(shape: Shape) -> list[str]:
             "join first using (workflow_id) where c.workflow_id = t.workflow_id and c.sequence = t.sequence)"
         )
     if shape.has_blobs:
-        ctes.append(
-            "news as (insert into blobs (sha256, data) select n.sha256, n.data from "
-            f"({_unnest('b', _BLOB)}) as n({', '.join(_BLOB)}) join first using (workflow_id) "
-            "order by n.sha256 on conflict do nothing)"
-        )
+        ctes += mending.keeping(_unnest("b", _BLOB))
     if shape.has_uses:
         ctes.append(f"uses as ({_insert('blob_uses', _USE, 'u')} on conflict do nothing)")
     return ctes

@@ -8,6 +8,7 @@ from holdfast.adapters.sql import cutting, rows, trail
 from holdfast.adapters.sqlite.driver import Connection
 from holdfast.adapters.sqlite.heads import Heads
 from holdfast.adapters.sqlite.transaction import SqliteTransaction
+from holdfast.adapters.wrong_bytes import WRONG_BLOB, evidence
 from holdfast.domain import lease as leases
 from holdfast.domain.errors import InvalidStateError, UnstorableValueError
 from holdfast.domain.record import NO_WORKFLOW, Commit, Entry, KeyframeEntry
@@ -23,7 +24,9 @@ def _insert(table: str, names: Sequence[str]) -> str:
 _EVENT = _insert("events", ("workflow_id", "seq", "timestamp", "hash", "data"))
 _CHECKPOINT = _insert("checkpoints", ("workflow_id", *rows.ENTRY_NAMES, "data"))
 _KEYFRAME = _insert("keyframes", ("workflow_id", *rows.KEYFRAME_NAMES, "data"))
-_BLOB = _insert("blobs", ("sha256", "data")) + " on conflict do nothing"
+_BLOB = _insert("blobs", ("sha256", "data"))
+_STORED_BLOB = "select data from blobs where sha256 = ?"
+_MEND_BLOB = "update blobs set data = ? where sha256 = ?"
 _USE = _insert("blob_uses", ("sha256", "workflow_id", "sequence", "kind"))
 
 _TRANSITION = """
@@ -51,7 +54,7 @@ def _commit_one(
     except (InvalidStateError, UnstorableValueError) as problem:
         return problem
     if workflow_id != NO_WORKFLOW:
-        _write(connection, commit)
+        _write(transaction, commit)
         heads.note(workflow_id, commit.head)
     if records:
         heads.append(connection, records)
@@ -60,10 +63,11 @@ def _commit_one(
     return None
 
 
-def _write(connection: Connection, commit: Commit) -> None:
-    workflow_id, execute = commit.workflow_id, connection.execute
+def _write(transaction: SqliteTransaction, commit: Commit) -> None:
+    connection, workflow_id = transaction.connection, commit.workflow_id
+    execute = connection.execute
     for sha256, data in commit.blobs.items():
-        execute(_BLOB, (sha256, data))
+        _write_blob(transaction, sha256, data)
     for event in commit.events:
         cut = cutting.cut_event(workflow_id, event)
         execute(_EVENT, (workflow_id, event.seq, event.timestamp, event.hash, cut))
@@ -81,6 +85,18 @@ def _write(connection: Connection, commit: Commit) -> None:
             _write_uses(connection, workflow_id, keyframe.entry, "keyframe")
     for move in commit.transitions:
         execute(_TRANSITION, (move.status, move.retry_count, move.pinned, workflow_id, move.sequence))
+
+
+def _write_blob(transaction: SqliteTransaction, sha256: str, data: bytes) -> None:
+    """Keep a blob once; one that is there and is not what it is called is set aside for it."""
+    execute = transaction.connection.execute
+    found = execute(_STORED_BLOB, (sha256,)).fetchall()
+    if not found:
+        execute(_BLOB, (sha256, data))
+    elif found[0][0] != data:
+        for name, wrong in evidence(f"blob {sha256}", WRONG_BLOB, bytes(found[0][0])).items():
+            transaction.run(trail.PUT_FILE, {"name": name, "data": wrong})
+        execute(_MEND_BLOB, (data, sha256))
 
 
 def _write_uses(connection: Connection, workflow_id: str, entry: Entry | KeyframeEntry, kind: str) -> None:
