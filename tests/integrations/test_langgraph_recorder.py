@@ -10,6 +10,7 @@ import pytest
 
 import holdfast
 from holdfast.adapters.memory import MemoryStore
+from holdfast.application.recording import Recording
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointWriteError,
@@ -270,3 +271,21 @@ def test_an_image_in_five_channels_is_kept_once_in_states_and_once_as_written(tm
 def test_a_config_without_a_thread_is_told(config: Any):
     with HoldfastSaver.open("memory:") as saver, pytest.raises(InvalidIdError, match="no thread is named"):
         saver.get_tuple(config)
+
+
+def test_what_a_put_follows_may_be_removed_by_others_while_it_is_prepared(monkeypatch):
+    store = MemoryStore()
+    saver, other = HoldfastSaver(make_service(store)), HoldfastSaver(make_service(store))
+    first = put(saver, config_of("t"), {"n": 1}, 1)
+    put(saver, first, {"n": 2}, 2)
+    checkpoint, left = Recording.checkpoint, [1]
+
+    def overtaken(*args: Any) -> Any:
+        if left:
+            left.pop()
+            other.prune(["t"])
+        return checkpoint(*args)
+
+    monkeypatch.setattr(Recording, "checkpoint", overtaken)
+    branch = put(saver, first, {"n": 3}, 2)
+    assert got(saver, branch).checkpoint["channel_values"] == {"n": 3} and not left

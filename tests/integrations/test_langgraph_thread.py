@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.base.id import uuid6
 
 from holdfast.adapters.memory import MemoryStore
 from holdfast.application.recording import Recording
@@ -92,6 +93,23 @@ def test_writes_on_an_old_checkpoint_are_found_with_it():
     assert got(reader, config_of("t")).pending_writes == []
     assert got(reader, first).pending_writes == [("task", "late", 1)]
     assert got(writer, first).pending_writes == [("task", "late", 1)]
+
+
+@pytest.mark.parametrize("since", [0, 1, 100])
+def test_writes_that_were_told_long_before_their_checkpoint_are_found_with_it(since: int):
+    writer, reader = two_savers()
+    late = str(uuid6(clock_seq=-2))
+    for task in ("one", "two"):
+        writer.put_writes(config_of("t", checkpoint_id=late), [("early", task)], task)
+        chain(writer, LONG, ns=f"child:{task}")
+    config = put(writer, config_of("t"), {"n": 1}, 1, id=late)
+    for number in range(2, 2 + since):
+        config = put(writer, config, {"n": number}, number)
+    expected = [("one", "early", "one"), ("two", "early", "two")]
+    assert channels(reader, config_of("t")) == {"n": 1 + since}
+    assert got(reader, config_of("t", checkpoint_id=late)).pending_writes == expected
+    assert got(writer, config_of("t", checkpoint_id=late)).pending_writes == expected
+    assert len(list(reader.list(config_of("t")))) == 1 + since
 
 
 @pytest.mark.parametrize("kind", LASTING)

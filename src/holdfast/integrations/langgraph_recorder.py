@@ -15,6 +15,7 @@ from holdfast.application.recording import Recording
 from holdfast.domain.checkpoint import CheckpointType
 from holdfast.domain.errors import (
     CheckpointConflictError,
+    CheckpointNotFoundError,
     CheckpointWriteError,
     InvalidIdError,
     InvalidStateError,
@@ -170,8 +171,8 @@ class Recorder:
                 is_final = isinstance(conflict, LeaseHeldError | LeaseLostError | SupersededError)
                 if is_final or attempt == _ATTEMPTS - 1:
                     raise
-            except InvalidStateError:
-                # What is to stay as it was may have been removed by others since, or its key destroyed.
+            except (InvalidStateError, CheckpointNotFoundError):
+                # What it follows, or what is to stay as it was, others may have removed since, or its key.
                 self._lost(thread)
                 if attempt > 1:
                     raise
@@ -220,7 +221,7 @@ class Recorder:
             names=parent.names if parent else (),
             new_versions=new_versions,
         )
-        told = _note(place, checkpoint, metadata)
+        told = _note(place, checkpoint, metadata, thread.early(place.ns, checkpoint["id"]))
         options: CheckpointOptions = {
             "note": {NOTE: told},
             "force": True,
@@ -319,9 +320,13 @@ def _check_newest(thread: Thread, place: Place) -> None:
         )
 
 
-def _note(place: Place, checkpoint: Mapping[str, Any], metadata: dict[str, Any]) -> dict[str, Any]:
+def _note(
+    place: Place, checkpoint: Mapping[str, Any], metadata: dict[str, Any], early: int
+) -> dict[str, Any]:
     told: dict[str, Any] = {"id": checkpoint["id"]}
     told |= {"ns": place.ns} if place.ns else {}
+    # So many events told its writes before: who reads the end of a journal knows that it has to read more.
+    told |= {"early": early} if early else {}
     told |= {"parent": place.checkpoint_id} if place.checkpoint_id else {}
     told["ts"] = checkpoint["ts"]
     told["names"] = list(checkpoint["channel_values"])
