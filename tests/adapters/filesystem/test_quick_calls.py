@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from holdfast.adapters.file_status import identity
 from holdfast.adapters.filesystem import quick_calls
 from holdfast.adapters.filesystem.disk import QUICK_BYTES, Disk
 from holdfast.adapters.filesystem.quick_calls import Calls, PlainCalls, QuickCalls
@@ -56,26 +57,6 @@ def test_a_lock_that_is_held_is_told_as_such(calls: Calls, handle: int, tmp_path
         calls.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
     finally:
         os.close(other)
-
-
-@BOTH
-def test_a_folder_is_told_from_the_one_that_takes_its_place(calls: Calls, tmp_path) -> None:
-    folder = tmp_path / "ordner-ä"
-    folder.mkdir()
-    found = folder.stat()
-    before = calls.identity(str(folder))
-    assert before == (found.st_dev, found.st_ino)
-    folder.rename(tmp_path / "away")
-    with pytest.raises(FileNotFoundError):
-        calls.identity(str(folder))
-    folder.mkdir()
-    assert calls.identity(str(folder)) != before
-
-
-def test_where_answers_look_otherwise_python_is_asked(monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr(QuickCalls, "_looked_up", lambda self, path: (0, 0))
-    found = tmp_path.stat()
-    assert QuickCalls().identity(str(tmp_path)) == (found.st_dev, found.st_ino)
 
 
 def test_a_write_that_a_signal_broke_off_wrote_nothing(monkeypatch, handle: int) -> None:
@@ -170,7 +151,7 @@ def test_nobody_else_runs_meanwhile(handle: int, tmp_path) -> None:
         before = bystander.count
         for _ in range(ROUNDS):
             calls.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            calls.identity(str(tmp_path))
+            identity(str(tmp_path))
             calls.write(handle, b"x" * 3000, 0)
             calls.flock(handle, fcntl.LOCK_UN)
         assert bystander.count == before

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.adapters.sqlite.place import Place, identity
+from holdfast.adapters.file_status import identity
+from holdfast.adapters.sqlite.place import Place
 from holdfast.domain.errors import StoreNotFoundError
 
 

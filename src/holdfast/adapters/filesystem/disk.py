@@ -16,7 +16,8 @@ from holdfast.domain.errors import ConfigError
 try:
     import fcntl
 
-    from holdfast.adapters.filesystem.quick_calls import Identity, quick_calls
+    from holdfast.adapters.file_status import Identity, identity
+    from holdfast.adapters.filesystem.quick_calls import quick_calls
 except ImportError as error:
     raise ConfigError(
         "a store in a folder needs file locks that this platform does not have",
@@ -60,7 +61,7 @@ class Disk:
     def identity(self, path: str = "") -> Identity | None:
         """Tell which file a path, by default the root, leads to at this moment; None if there is none."""
         try:
-            return quick_calls().identity(f"{self.root}/{path}" if path else self.root)
+            return identity(f"{self.root}/{path}" if path else self.root)
         except OSError:
             return None
 

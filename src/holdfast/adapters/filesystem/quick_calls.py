@@ -9,16 +9,9 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import struct
 import sys
 from functools import lru_cache
 from typing import Protocol
-
-#: Where Linux and others keep the device and the number of a file, as far as they agree.
-_IDENTITY = struct.Struct("=QQ")
-_STATUS_BYTES = 512
-
-Identity = tuple[int, int]
 
 
 class Calls(Protocol):
@@ -30,9 +23,6 @@ class Calls(Protocol):
     def flock(self, handle: int, flags: int) -> None:
         """Take or release a lock. It must not be waited for: with `LOCK_NB`, or `LOCK_UN`."""
 
-    def identity(self, path: str) -> Identity:
-        """Tell which file a path leads to."""
-
 
 class PlainCalls:
     """Python's own, where there is nothing better."""
@@ -42,10 +32,6 @@ class PlainCalls:
 
     def flock(self, handle: int, flags: int) -> None:
         fcntl.flock(handle, flags)
-
-    def identity(self, path: str) -> Identity:
-        found = os.stat(path)
-        return found.st_dev, found.st_ino
 
 
 class QuickCalls(PlainCalls):
@@ -61,14 +47,10 @@ class QuickCalls(PlainCalls):
 
         library = ctypes.PyDLL(None, use_errno=True)
         number, size, text = ctypes.c_int, ctypes.c_size_t, ctypes.c_char_p
-        self._pwrite, self._flock, self._stat = library.pwrite, library.flock, library.stat
+        self._pwrite, self._flock = library.pwrite, library.flock
         self._pwrite.argtypes, self._pwrite.restype = (number, text, size, ctypes.c_int64), ctypes.c_ssize_t
         self._flock.argtypes, self._flock.restype = (number, number), number
-        self._status = ctypes.c_char * _STATUS_BYTES
-        self._stat.argtypes, self._stat.restype = (text, self._status), number
         self._errno = ctypes.get_errno
-        #: Whether this system's answers begin with device and number.
-        self._is_known = self._looked_up("/") == super().identity("/")
 
     def write(self, handle: int, data: bytes, offset: int) -> int:
         written: int = self._pwrite(handle, data, len(data), offset)
@@ -82,16 +64,6 @@ class QuickCalls(PlainCalls):
     def flock(self, handle: int, flags: int) -> None:
         if self._flock(handle, flags):
             raise self._problem()
-
-    def identity(self, path: str) -> Identity:
-        return self._looked_up(path) if self._is_known else super().identity(path)
-
-    def _looked_up(self, path: str) -> Identity:
-        status = self._status()
-        if self._stat(os.fsencode(path), status):
-            raise self._problem()
-        device, number = _IDENTITY.unpack_from(status)
-        return device, number
 
     def _problem(self) -> OSError:
         code = self._errno()

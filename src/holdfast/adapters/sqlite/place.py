@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
+from holdfast.adapters.file_status import Identity, identity
 from holdfast.domain.errors import StoreNotFoundError
-
-Identity = tuple[int, int]
-
-
-def identity(path: str) -> Identity | None:
-    """Answer device and number of a file; None if there is none."""
-    try:
-        found = os.stat(path)
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 class Place:

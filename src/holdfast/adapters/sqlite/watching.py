@@ -11,10 +11,8 @@ where the error is heard.
 
 from __future__ import annotations
 
-import os
-
+from holdfast.adapters.file_status import Identity, identity, status
 from holdfast.adapters.sqlite.driver import Connection
-from holdfast.adapters.sqlite.place import Identity, identity
 from holdfast.domain.errors import CheckpointWriteError, StoreLockedError
 
 #: Told to the connection that writes.
@@ -77,11 +75,10 @@ class Watch:
         if not self._uses_log:
             return False
         try:
-            found = os.stat(self._log_path)
+            device, number, self._log_bytes = status(self._log_path)
         except FileNotFoundError:
             return True
-        self._log_bytes = found.st_size
-        return (found.st_dev, found.st_ino) != self._log
+        return (device, number) != self._log
 
     def is_log_long(self) -> bool:
         """Count a commit; tell whether the log is to be moved into the file."""
