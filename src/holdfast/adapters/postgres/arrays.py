@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from itertools import chain, repeat
+from typing import TypeVar, cast
 
 T = TypeVar("T")
 
@@ -87,18 +88,26 @@ def _once(values: Sequence[T], encode: Callable[[Sequence[T]], bytes]) -> bytes:
 
 
 def _texts(values: Sequence[str | None]) -> bytes:
-    return b"".join(_sized([None if value is None else value.encode() for value in values]))
+    if None in values:
+        return b"".join(_sized([None if value is None else value.encode() for value in values]))
+    return b"".join(_sized(list(map(str.encode, cast(Sequence[str], values)))))
 
 
 def _numbers(values: Sequence[int | None]) -> bytes:
-    return b"".join([_NULL if value is None else _NUMBER.pack(8, value) for value in values])
+    if None in values:
+        return b"".join([_NULL if value is None else _NUMBER.pack(8, value) for value in values])
+    return b"".join(map(_NUMBER.pack, repeat(8), values))
 
 
 def _flags(values: Sequence[bool]) -> bytes:
-    return b"".join([_FLAG.pack(1, value) for value in values])
+    return b"".join(map(_FLAG.pack, repeat(1), values))
 
 
 def _sized(values: Sequence[bytes | None]) -> list[bytes]:
+    """Put its length before each; without a step of the interpreter for any, as long as all are there."""
+    if None not in values:
+        present = cast(Sequence[bytes], values)
+        return list(chain.from_iterable(zip(map(_LENGTH.pack, map(len, present)), present, strict=True)))
     parts: list[bytes] = []
     for value in values:
         if value is None:
