@@ -184,3 +184,19 @@ def test_reading_further_back_forgets_nothing_that_is_on_its_way(monkeypatch):
         newest = thread.newest("")
     assert newest is not None and newest.id == id_of(queued)
     assert channels(saver, config_of("t")) == {"n": LONG + 1}
+
+
+@pytest.mark.parametrize("by", ["prune", "retention"])
+def test_writes_that_were_told_before_their_checkpoint_stay_with_it_when_what_is_older_goes(by: str):
+    writer, reader = two_savers()
+    late = str(uuid6(clock_seq=-2))
+    first = chain(writer, 3)[-1]
+    writer.put_writes(config_of("t", checkpoint_id=late), [("early", 1)], "task")
+    put(writer, first, {"n": 4}, 4, id=late)
+    if by == "prune":
+        writer.prune(["t"])
+    else:
+        put(writer, config_of("t", checkpoint_id=late), {"n": 5}, 5)
+        writer._service.prune_checkpoints("langgraph/t", retain_count=2, retain_days=0)
+    assert got(reader, config_of("t", checkpoint_id=late)).pending_writes == [("task", "early", 1)]
+    assert got(writer, config_of("t", checkpoint_id=late)).pending_writes == [("task", "early", 1)]

@@ -321,11 +321,11 @@ def _check_newest(thread: Thread, place: Place) -> None:
 
 
 def _note(
-    place: Place, checkpoint: Mapping[str, Any], metadata: dict[str, Any], early: int
+    place: Place, checkpoint: Mapping[str, Any], metadata: dict[str, Any], early: list[dict[str, Any]]
 ) -> dict[str, Any]:
     told: dict[str, Any] = {"id": checkpoint["id"]}
     told |= {"ns": place.ns} if place.ns else {}
-    # So many events told its writes before: who reads the end of a journal knows that it has to read more.
+    # Told before, its writes are told again: retention may take that away, or nobody read so far back.
     told |= {"early": early} if early else {}
     told |= {"parent": place.checkpoint_id} if place.checkpoint_id else {}
     told["ts"] = checkpoint["ts"]

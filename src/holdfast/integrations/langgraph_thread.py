@@ -26,6 +26,8 @@ NOTE = "langgraph"
 #: The kind of a write whose value is that of another one, by its place among them.
 REPEATED = "as"
 
+#: What names a checkpoint where its writes are told.
+_OWN = ("id", "ns")
 #: How much of the end of a journal is read at first.
 _FIRST_EVENTS = 256
 
@@ -133,8 +135,8 @@ class Thread:
         return len(self._puts)
 
     def _forget(self) -> None:
-        #: Events after the first one are known, up to the head; after the second one they were read.
-        self._after = self._begin = 0
+        #: Events after this one are known, up to the head.
+        self._after = 0
         self._head = 0
         self.is_read = False
         #: Whether something waited for its store when it was last asked: it may be written as something else.
@@ -219,9 +221,10 @@ class Thread:
             self._reach_back()
         return bool(self._puts or self._early)
 
-    def early(self, ns: str, checkpoint_id: str) -> int:
-        """Count the events that told writes of a checkpoint which was not put yet."""
-        return len(self._early.get((ns, checkpoint_id), ()))
+    def early(self, ns: str, checkpoint_id: str) -> list[dict[str, Any]]:
+        """Answer what was told of the writes of a checkpoint which was not put yet, without its name."""
+        told = self._early.get((ns, checkpoint_id), ())
+        return [{key: one[key] for key in one if key not in _OWN} for one in told]
 
     def standing(self) -> Standing:
         """Answer which channels the newest state holds, of which versions; of one that is gone, none."""
@@ -283,7 +286,7 @@ class Thread:
 
     def _reach_back(self) -> None:
         """Read twice as much of the journal as before."""
-        after = max(2 * self._begin - self._head - _FIRST_EVENTS, 0)
+        after = max(self._after - (self._head - self._after) - _FIRST_EVENTS, 0)
         if self._queued is not None:
             # It is in no journal yet. What was read without it would pass for all there is.
             self.recording.is_kept(self._queued)
@@ -296,7 +299,7 @@ class Thread:
     def _lay_over(self, remembered: dict[str, Any]) -> None:
         """Keep what waits for its store: what was read goes further back, and does not tell of that."""
         read = vars(self).copy()
-        vars(self).update(remembered, _after=read["_after"], _begin=read["_begin"], _is_ahead=True)
+        vars(self).update(remembered, _after=read["_after"], _is_ahead=True)
         for name in ("_puts", "_newest", "_early"):
             setattr(self, name, {**read[name], **remembered[name]})
         for ns, highest in read["_highest"].items():
@@ -304,8 +307,7 @@ class Thread:
 
     def _read(self, after: int, head: int) -> None:
         self._forget()
-        self._after = self._begin = self._head = after
-        self.is_read = True
+        self._after, self._head, self.is_read = after, after, True
         self._take(self.recording.events(self.workflow_id, after) if head else [])
         self._head = max(self._head, head)
 
@@ -340,20 +342,13 @@ class Thread:
             names=tuple(told["names"]),
         )
         self._highest[put.ns] = max(put.id, self._highest.get(put.ns, ""))
-        if self.early(put.ns, put.id) < told.get("early", 0):
-            self._know_from_here()
-            return
         self._puts[put.ns, put.id] = put
-        for early in self._early.pop((put.ns, put.id), ()):
-            self._take_writes(early)
+        # Told with it again, or by an older version before it only.
+        for early in told.get("early", ()) or self._early.get((put.ns, put.id), ()):
+            self._take_writes({**early, "id": put.id, "ns": put.ns})
+        self._early.pop((put.ns, put.id), None)
         # Not the one with the largest id: a clock that was put back must not stop a thread.
         self._newest[put.ns] = put
-
-    def _know_from_here(self) -> None:
-        """Begin after this event, whose writes were told before all that was read: who asks reads more."""
-        self._after = self._head
-        for known in (self._puts, self._newest, self._early):
-            known.clear()
 
     def _take_writes(self, told: Mapping[str, Any]) -> None:
         key = told.get("ns", ""), told["id"]
