@@ -115,3 +115,16 @@ def test_a_hold_that_cannot_be_read_can_be_released(service: CheckpointService) 
     service._engine.kit.store.commit([Commit(NO_WORKFLOW, Head(), files={"holds/a": b"torn"})])
     assert service.holds.release("a", reason="looked at it").reason == "unreadable"
     assert service.delete("W@1")
+
+
+def test_a_hold_on_a_person_covers_forks_of_what_is_about_them(service: CheckpointService) -> None:
+    service.subjects.declare("W", "ann")
+    service.fork_workflow("W@latest", "F")
+    service.fork_workflow("F@latest", "G")
+    service.holds.place(subject="ann", reason="case 18")
+    for workflow_id in ("W", "F", "G"):
+        with pytest.raises(LegalHoldError, match="case 18"):
+            service.prune_checkpoints(workflow_id, retain_count=1, retain_days=0)
+        with pytest.raises(LegalHoldError, match="case 18"):
+            service.erasure.workflow(workflow_id, reason="asked for")
+    service.prune_checkpoints("V", retain_count=1, retain_days=0)

@@ -631,3 +631,28 @@ def test_a_program_can_ask_what_the_store_holds() -> None:
     service.append_event("a", "NOTE")
     assert service.workflows() == ["a", "b"]
     assert service.stats()["checkpoints"] == 1
+
+
+@pytest.mark.parametrize("options", [{}, {"agent_id": "a"}])
+def test_a_phase_that_no_listing_can_hold_is_refused_and_nothing_is_made(options: dict[str, Any]) -> None:
+    service = make_service()
+    service.create_checkpoint("WF", {"n": 1})
+    with pytest.raises(InvalidStateError, match="phase"):
+        service.create_checkpoint("WF", WorkflowState(phase=1.5), **options)
+    assert len(service.list_checkpoints("WF")) == 1
+
+
+def test_a_fork_does_not_mix_with_events_that_are_there() -> None:
+    service = make_service()
+    service.create_checkpoint("WF", {"n": 1})
+    service.append_event("OTHER", "STEP", {})
+    with pytest.raises(CheckpointConflictError, match="of that name"):
+        service.fork_workflow("WF@1", "OTHER")
+    assert len(service.events("OTHER")) == 1
+
+
+def test_a_limit_may_be_any_number() -> None:
+    service = make_service()
+    service.create_checkpoint("WF", {"n": 1})
+    assert len(service.list_checkpoints("WF", limit=10**30)) == 1
+    assert len(service.events("WF", limit=10**30)) == 1

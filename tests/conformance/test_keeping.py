@@ -45,6 +45,11 @@ class CollectsNothing(MemoryStore):
         return 0
 
 
+class KeepsLateKeyframes(MemoryStore):
+    def put_keyframe(self, workflow_id: str, keyframe: Keyframe) -> None:
+        self._workflows[workflow_id].keyframes.setdefault(keyframe.entry.sequence, keyframe)
+
+
 class ForgetsKeyframes(MemoryStore):
     def put_keyframe(self, workflow_id: str, keyframe: Keyframe) -> None:
         """Do nothing."""
@@ -57,6 +62,7 @@ BROKEN = [
     CollectsTooMuch,
     CollectsNothing,
     ForgetsKeyframes,
+    KeepsLateKeyframes,
 ]
 
 

@@ -1,6 +1,7 @@
 from collections import OrderedDict
 from dataclasses import fields
 from datetime import UTC, datetime
+from enum import IntEnum
 from types import MappingProxyType
 
 import pytest
@@ -191,3 +192,22 @@ def test_a_subclass_is_refused_because_its_fields_would_be_lost():
 
     with pytest.raises(InvalidStateError, match="Wider is a subclass"):
         as_state("WF", Wider("WF"))
+
+
+class Stage(IntEnum):
+    DRAFT = 2
+
+
+@pytest.mark.parametrize("phase", [None, 0, -3, 2**63 - 1, Stage.DRAFT])
+def test_a_phase_is_a_whole_number_or_none(phase):
+    listed = WorkflowState(phase=phase).listed_phase
+    assert listed == phase and type(listed) in (int, type(None))
+
+
+@pytest.mark.parametrize(
+    "phase", [1.5, 2.0, "draft", True, [1], 2**63, -(2**63), pytest.param(10**5000, id="huge")]
+)
+def test_another_phase_is_refused_before_anything_is_stored(phase):
+    with pytest.raises(InvalidStateError, match="phase") as told:
+        _ = WorkflowState(phase=phase).listed_phase
+    assert told.value.place == "phase" and len(str(told.value)) < 300

@@ -394,7 +394,7 @@ def test_nobody_is_told_of_a_failure_that_nobody_waits_for(caplog: pytest.LogCap
 
 def test_a_lease_that_is_lost_at_once_is_raised_too() -> None:
     class Lost(Recording):
-        def checkpoint(self, *arguments: Any) -> Any:
+        def checkpoint(self, *arguments: Any, **named: Any) -> Any:
             raise LeaseLostError("gone")
 
     with opened() as service:

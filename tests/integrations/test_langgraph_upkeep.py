@@ -215,3 +215,14 @@ def test_a_deleted_thread_leaves_no_trace_of_what_was_said(kind: str, tmp_path):
 
 def found_in(folder: Path, text: str) -> list[str]:
     return [path.name for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+
+
+def test_a_copy_of_a_thread_is_about_whom_the_thread_is_about(saver):
+    config = config_of("t")
+    for number in range(1, 4):
+        config = saver.put(config, checkpoint_of({"n": number}), metadata_of(number), {"n": number})
+    saver.copy_thread("t", "u")
+    service = saver._service
+    service.subjects.declare("langgraph/t", "ann")
+    assert service.erasure.subject("ann", reason="she asked").workflows == ("langgraph/t", "langgraph/u")
+    assert saver.get_tuple(config_of("u")) is None

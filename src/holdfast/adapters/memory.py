@@ -111,12 +111,15 @@ class MemoryStore:
     def put_keyframe(self, workflow_id: str, keyframe: Keyframe) -> None:
         with self._open():
             workflow = self._peek(workflow_id)
-            if keyframe.entry.sequence not in workflow.entries:
+            entry = workflow.entries.get(keyframe.entry.sequence)
+            if entry is None:
                 raise _no_checkpoint(workflow_id, keyframe.entry.sequence)
+            stored = workflow.keyframes.get(entry.sequence)
+            if entry.pruned and stored is None:
+                return
             for sha256 in keyframe.entry.blobs:
                 if sha256 not in self._blobs:
                     raise CheckpointNotFoundError("a keyframe names a blob that is not stored", place=sha256)
-            stored = workflow.keyframes.get(keyframe.entry.sequence)
             if stored is None or hashlib.sha256(stored.data).hexdigest() != stored.entry.sha256:
                 workflow.keyframes[keyframe.entry.sequence] = keyframe
 

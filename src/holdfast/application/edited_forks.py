@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from holdfast.application.kit import Kit
+from holdfast.application.resolve import name_taken
 from holdfast.application.service import CheckpointService
 from holdfast.application.travel.travelling import Point
-from holdfast.domain.errors import CheckpointConflictError, InvalidStateError, StateTooLargeError
+from holdfast.domain.errors import InvalidStateError, StateTooLargeError
 from holdfast.domain.ids import CheckpointID, check_workflow_id
 from holdfast.domain.json_patch import Step, patched
 from holdfast.domain.state import WorkflowState
@@ -34,11 +35,7 @@ def check_free(store: Store, workflow_id: str) -> None:
         CheckpointConflictError: there is one.
     """
     if is_taken(store, workflow_id):
-        raise CheckpointConflictError(
-            "there is a workflow of that name already",
-            place=workflow_id,
-            hint="Give the new workflow another name.",
-        )
+        raise name_taken(workflow_id)
 
 
 def edited_state(kit: Kit, point: Point, new_workflow_id: str, steps: Sequence[Step]) -> WorkflowState:

@@ -140,7 +140,7 @@ class Engine(LateRooms):
             whole = as_state(workflow_id, state)
             fields, session_id = whole.to_fields(), whole.session_id or None
             return CreateCheckpoint(
-                workflow_id, fields, usual_type(None), whole.phase, None, None, None, None, session_id
+                workflow_id, fields, usual_type(None), whole.listed_phase, None, None, None, None, session_id
             )
         given: dict[str, Any] = dict(self.name_by_uuid(options))
         check_workflow_id(workflow_id)
@@ -154,7 +154,7 @@ class Engine(LateRooms):
             workflow_id,
             whole.to_fields(),
             _type(asked_type, given.get("agent_id")),
-            phase=whole.phase,
+            phase=whole.listed_phase,
             parent_uuid=given.pop("parent_checkpoint_id", None),
             dependent_uuids=tuple(given.pop("dependent_checkpoint_ids", ())),
             append_only=_paths(given.pop("append_only", ()), state),

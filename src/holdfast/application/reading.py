@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -303,7 +304,7 @@ def _at_most(limit: int | None) -> int | None:
     """
     if limit is not None and not (isinstance(limit, int) and limit >= 0):
         raise InvalidStateError(f"limit is {limit!r}", hint="Use a whole number from 0 on.")
-    return limit
+    return limit if limit is None else min(limit, sys.maxsize)
 
 
 def _counted(revealed: Revealed) -> dict[str, int]:

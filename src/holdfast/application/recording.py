@@ -123,10 +123,28 @@ class Recording:
         return self._engine.writer.append(command, on_done, is_urgent=is_urgent)
 
     def checkpoint(
-        self, workflow_id: str, state: State, options: CheckpointOptions, on_done: OnDone | None = None
+        self,
+        workflow_id: str,
+        state: State,
+        options: CheckpointOptions,
+        on_done: OnDone | None = None,
+        *,
+        origin: str | None = None,
     ) -> Ticket:
-        """Queue a checkpoint; the state is read before this returns."""
+        """Queue a checkpoint; the state is read before this returns.
+
+        Args:
+            workflow_id: the workflow.
+            state: its state.
+            options: what is said beside it.
+            on_done: called once it is decided.
+            origin: the checkpoint of another workflow that this one, which is new, begins as.
+        """
         command = self._engine.checkpoint_command(workflow_id, state, options)
+        if origin is not None:
+            found = resolve(self._engine.kit.store, origin)
+            told = {"wf": found.workflow_id, "seq": found.entry.sequence, "checksum": found.entry.checksum}
+            command = replace(command, forked_from=told)
         return self._engine.writer.create(command, on_done)
 
     def state(self, workflow_id: str, sequence: int) -> StoredState:

@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from holdfast.application.commands import CheckpointName
 from holdfast.domain.checkpoint import CheckpointMeta
-from holdfast.domain.errors import CheckpointNotFoundError, InvalidIdError
+from holdfast.domain.errors import CheckpointConflictError, CheckpointNotFoundError, InvalidIdError
 from holdfast.domain.ids import CheckpointID, CheckpointRef, check_workflow_id, folder_name, parse_ref
 from holdfast.domain.record import Entry, Head
 from holdfast.domain.value import value
@@ -50,6 +50,15 @@ def known_head(store: Store, workflow_id: str) -> Head:
 def no_such_workflow(workflow_id: str) -> CheckpointNotFoundError:
     """Say that a workflow is not there."""
     return CheckpointNotFoundError("there is no such workflow", place=workflow_id, hint=_LIST_HINT)
+
+
+def name_taken(workflow_id: str) -> CheckpointConflictError:
+    """Say that a new workflow cannot have the name of one that is there."""
+    return CheckpointConflictError(
+        "there is a workflow of that name already",
+        place=workflow_id,
+        hint="Give the new workflow another name.",
+    )
 
 
 def resolve(store: Store, name: CheckpointName) -> Found:

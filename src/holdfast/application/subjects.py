@@ -10,11 +10,10 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from holdfast.application.forks import forks
+from holdfast.application.forks import with_forks, with_origins
 from holdfast.application.kit import Kit
 from holdfast.application.trailing import Trail
 from holdfast.domain.audit_type import AuditType
@@ -80,8 +79,10 @@ class Subjects:
         return FOLDER + self.pseudonym(subject)
 
     def of(self, workflow_id: str) -> list[Subject]:
-        """Tell everybody whom a workflow is about."""
-        return [subject for subject in self.listing() if workflow_id in subject.workflows]
+        """Tell everybody whom a workflow is about, by itself or by what it was forked from."""
+        declared = self.listing()
+        family = with_origins(self._kit, workflow_id) if declared else set()
+        return [subject for subject in declared if not family.isdisjoint(subject.workflows)]
 
     def divided(self, known: Subject) -> tuple[list[str], list[str]]:
         """Tell the workflows that are about one person from those that are about others too.
@@ -89,20 +90,11 @@ class Subjects:
         A workflow that was forked from one about a person is about that person, declared or not.
         """
         others = [subject for subject in self.listing() if subject.pseudonym != known.pseudonym]
-        taken = self._with_forks(workflow_id for subject in others for workflow_id in subject.workflows)
-        mine = self._with_forks(known.workflows)
+        declared = (workflow_id for subject in others for workflow_id in subject.workflows)
+        taken = set(with_forks(self._kit, declared))
+        mine = with_forks(self._kit, known.workflows)
         alone = [workflow_id for workflow_id in mine if workflow_id not in taken]
         return alone, [workflow_id for workflow_id in mine if workflow_id in taken]
-
-    def _with_forks(self, workflow_ids: Iterable[str]) -> dict[str, None]:
-        """Add what was forked from workflows, and from that again, as the trail tells it; in order."""
-        found = dict.fromkeys(workflow_ids)
-        if not found:
-            return found
-        for fork in forks(self._kit.store):
-            if fork.origin in found:
-                found[fork.workflow_id] = None
-        return found
 
     def listing(self) -> list[Subject]:
         """Tell everybody who was declared."""

@@ -21,6 +21,7 @@ from holdfast.application.housekeeping import Housekeeper, KeyframeJob
 from holdfast.application.intent import EventIntent, StateIntent, event_after, make, plain_of_event
 from holdfast.application.kit import Kit
 from holdfast.application.loading import load_base
+from holdfast.application.resolve import name_taken
 from holdfast.application.secrecy.sealing import sealer_for
 from holdfast.application.snapshot import Snapshot, promise_broken, take
 from holdfast.application.telling import Teller
@@ -307,6 +308,8 @@ class Writer:
         if base is None or base.is_stub or not base.sound:
             base = self._base(slot)
         if expected is None or expected == base.head.sequence:
+            if command.forked_from is not None and base.head.event_seq:
+                raise name_taken(command.workflow_id)
             return base
         # The caller may know better than what is remembered here: others write, too.
         slot.base = None

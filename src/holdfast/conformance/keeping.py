@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from holdfast.conformance.history import History, Opening, blob_name, make_keyframe, raises
 from holdfast.domain.errors import CheckpointNotFoundError
 from holdfast.domain.record import Head, Removal
@@ -33,6 +35,19 @@ class Keeping(Opening):
             history.commit(keyframe=large, blobs={blob_name(huge): huge})
             assert store.keyframe("W", 1) == large
             assert store.blob(blob_name(huge)) == huge
+
+    def test_a_keyframe_that_comes_after_its_checkpoint_was_removed_is_not_kept(self) -> None:
+        with self.opened() as store:
+            history = History(store)
+            history.commit(keyframe=b"one")
+            history.commit()
+            history.commit(keyframe=b"three", group=3)
+            store.put_keyframe("W", make_keyframe(2, b"two"))
+            store.remove("W", Removal(sequences=(1, 2), groups=(1, 2)))
+            for sequence in (1, 2):
+                store.put_keyframe("W", make_keyframe(sequence, b"late"))
+                raises(CheckpointNotFoundError, partial(store.keyframe, "W", sequence))
+            assert [keyframe.sequence for keyframe in store.keyframes("W")] == [3]
 
     def test_a_keyframe_that_is_not_there_is_not_found(self) -> None:
         with self.opened() as store:

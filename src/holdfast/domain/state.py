@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
@@ -49,6 +50,25 @@ class WorkflowState:
     context_summary: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def listed_phase(self) -> int | None:
+        """The phase as listings and names of checkpoints have it.
+
+        Raises:
+            InvalidStateError: it is no whole number, or one that no store can list.
+        """
+        phase = self.phase
+        if phase is None:
+            return None
+        is_number = isinstance(phase, int) and not isinstance(phase, bool)
+        if is_number and abs(phase) < 1 << 63:
+            return int(phase)
+        raise InvalidStateError(
+            "the phase is too large" if is_number else f"the phase is {reprlib.repr(phase)}",
+            place="phase",
+            hint="Use a whole number below 2**63; a name belongs into stage_id.",
+        )
 
     @property
     def layer_index(self) -> int | None:

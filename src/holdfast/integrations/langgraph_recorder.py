@@ -52,6 +52,8 @@ class Place(NamedTuple):
     thread_id: str
     ns: str = ""
     checkpoint_id: str | None = None
+    #: The checkpoint of another thread that this one begins as, if nothing is in it yet.
+    origin: str | None = None
 
 
 class Recorder:
@@ -231,7 +233,8 @@ class Recorder:
         if not place.ns and place.checkpoint_id and parent is None:
             # A branch: what it continues is not the one before.
             options |= self._continued(thread, place)
-        ticket = self.recording.checkpoint(thread.workflow_id, drawn.state, options)
+        origin = place.origin if thread.is_empty else None
+        ticket = self.recording.checkpoint(thread.workflow_id, drawn.state, options, origin=origin)
         thread.queued_put(ticket, {**told, "metadata": owned(metadata)}, drawn.spaces)
         return ticket
 

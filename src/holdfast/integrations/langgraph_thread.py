@@ -134,6 +134,11 @@ class Thread:
         """Count what is remembered."""
         return len(self._puts)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was ever recorded in it."""
+        return not self.made and not self._head
+
     def _forget(self) -> None:
         #: Events after this one are known, up to the head.
         self._after = 0

@@ -63,7 +63,8 @@ class Upkeep:
             stored = self._recorder.recording.state(thread.workflow_id, put.sequence)
             checkpoint = checkpoint_in(stored, put, self._values)
             versions = checkpoint["channel_versions"]
-            place = Place(target, put.ns, put.parent)
+            # Of whom the one is, the other is as well.
+            place = Place(target, put.ns, put.parent, f"{thread.workflow_id}@{put.sequence}")
             self._recorder.put(place, checkpoint, put.metadata, versions, self._values, is_exclusive=False)
             self._copy_writes(put, Place(target, put.ns, put.id))
             if put.seed is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.adapters.filesystem import slimming
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.slimming import keyframe_path, slim, weight
 from holdfast.adapters.filesystem.staging import Staging
@@ -36,6 +37,13 @@ def test_large_values_go_beside_the_journal(tmp_path):
     assert (tmp_path / keyframe_path("wf", large.keyframe)).read_bytes() == large.keyframe.data
 
 
-def test_what_must_be_in_the_journal_and_does_not_fit_is_refused(tmp_path):
-    with pytest.raises(StateTooLargeError), Staging(Disk(str(tmp_path))) as staging:
+def test_what_lies_nowhere_else_stays_in_the_commit_for_a_journal_that_grows(tmp_path):
+    many = commit(*(told(n) for n in range(100)))
+    with Staging(Disk(str(tmp_path))) as staging:
+        assert slim(many, staging, 8192) == many
+
+
+def test_what_no_journal_takes_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(slimming, "FRAME_BYTES_MAX", 16_384)
+    with pytest.raises(StateTooLargeError, match="does not fit"), Staging(Disk(str(tmp_path))) as staging:
         slim(commit(*(told(n) for n in range(100))), staging, 8192)

@@ -176,3 +176,30 @@ def test_a_store_whose_journal_is_gone_goes_on_and_says_so(tmp_path):
         assert store.commit([second]) == [None]
     with closing(FilesystemStore.open(str(tmp_path))) as store:
         assert store.head("wf") == second.head
+
+
+@pytest.mark.filterwarnings("ignore::holdfast.domain.errors.StateSizeWarning")
+def test_what_is_large_and_lies_nowhere_else_makes_the_journal_grow(tmp_path):
+    text = "wave " * 1_000_000
+    with holdfast.open(str(tmp_path / "store"), session="s") as service:
+        service.record_decision("WF", "d", rationale=text)
+        service.create_checkpoint("WF", {"n": 1}, agent_state={"text": text}, stage_state={"text": text})
+        service.create_checkpoint("WF", {"n": 2})
+    with holdfast.open(str(tmp_path / "store"), session="s") as service:
+        found = service.get_by_id("WF@1")
+        assert found is not None and found.agent_state == found.stage_state == {"text": text}
+        assert service.audit.verify_chain_integrity("s") == (True, None)
+
+
+def test_a_store_that_is_opened_again_writes_no_keyframe_that_is_not_due(tmp_path):
+    def keyframes(url: str) -> list[int]:
+        settings = {"background": False, "retain": False, "session": "s"}
+        for number in range(5):
+            with holdfast.open(url, **settings) as service:
+                for n in range(1 if number else 3):
+                    service.create_checkpoint("w", {"text": "kelp " * 10_000, "n": 10 * number + n})
+                service.prune_checkpoints("w", retain_count=2, retain_days=0)
+        with holdfast.open(url, **settings) as service:
+            return [one.sequence for one in service._engine.kit.store.keyframes("w")]
+
+    assert keyframes(str(tmp_path / "files")) == keyframes(f"sqlite:{tmp_path}/store.db")

@@ -618,3 +618,10 @@ def test_a_backend_that_is_terminated_is_like_a_cut(store, url):
             administrator.execute("select pg_terminate_backend(%s)", [pid])
         history.commit()
     assert kept(store) == (history.head, [1, 2, 3], 3)
+
+
+def test_a_value_of_a_kind_that_cannot_be_sent_stands_in_nobodys_way(store):
+    wrong = History(store, "A").draft(phase="a name")
+    drafts = [wrong, *(History(store, name).draft() for name in ("B", "C"))]
+    refused, *others = store.commit(drafts)
+    assert isinstance(refused, CheckpointWriteError | UnstorableValueError) and others == [None, None]

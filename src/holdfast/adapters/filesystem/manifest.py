@@ -232,6 +232,7 @@ def tombstone(entry: Entry) -> Entry:
         entry.parent,
         group=entry.group,
         length=entry.length,
+        state_bytes=entry.state_bytes,
         phase=entry.phase,
         blobs=entry.blobs,
         event_seq=entry.event_seq,

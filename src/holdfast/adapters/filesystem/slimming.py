@@ -48,21 +48,20 @@ def slim(commit: Commit, staging: Staging, bytes_max: int) -> Commit:
         keyframe = Keyframe(keyframe.entry, b"")
     needs = tuple(sha256 for sha256 in commit.needs if sha256 not in commit.blobs)
     rest = replace(commit, blobs={}, keyframe=keyframe, needs=needs)
-    _check(rest, bytes_max)
+    _check(rest)
     for path, data in files.items():
         staging.add(id(rest), path, data)
     return rest
 
 
-def _check(commit: Commit, bytes_max: int) -> None:
-    """Refuse what the journal does not take; for events alone it grows, since those lie nowhere else."""
+def _check(commit: Commit) -> None:
+    """Refuse what no journal takes; up to there it grows for what lies nowhere else."""
     total = weight(commit)
-    events_bytes = sum(len(event.data) for event in commit.events)
-    if total - events_bytes > bytes_max or total > FRAME_BYTES_MAX:
+    if total > FRAME_BYTES_MAX:
         raise StateTooLargeError(
             f"one commit of {total} bytes does not fit the journal",
             place=commit.workflow_id,
-            hint="Record less at once, or raise journal_bytes.",
+            hint="Record less at once: keep large things elsewhere, and their names here.",
         )
 
 

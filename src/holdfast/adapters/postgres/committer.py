@@ -41,8 +41,8 @@ from holdfast.domain.record import Commit, Head, Lease
 
 Outcome = Exception | None
 
-#: What encoding raises before anything is sent: for no text, and for numbers beyond a `bigint`.
-_UNSENDABLE = (UnicodeEncodeError, struct.error, OverflowError)
+#: What encoding raises before anything is sent: for no text, for another kind, for numbers beyond a `bigint`.
+_UNSENDABLE = (UnicodeEncodeError, TypeError, struct.error, OverflowError)
 #: What refuses a statement with entries as a whole, because of others or because a blob just went.
 _IN_THE_WAY = (
     *(errors.UniqueViolation, errors.NotNullViolation, errors.ForeignKeyViolation),
@@ -300,7 +300,7 @@ class Committer:
         problem = translate(fault, commit.workflow_id, is_writing=True)
         if isinstance(problem, InvalidIdError):
             return problem
-        if isinstance(fault, psycopg.DataError):
+        if isinstance(fault, psycopg.DataError | errors.ProtocolViolation):
             return UnstorableValueError(f"the database refused: {told(fault)}", place=commit.workflow_id)
         raise problem from fault
 

@@ -90,7 +90,13 @@ class PostgresStore(Reading):
     def put_keyframe(self, workflow_id: str, keyframe: Keyframe) -> None:
         self._writable()
         self._database.atomically(
-            lambda transaction: keyframes.put_keyframe(transaction, workflow_id, keyframe)
+            lambda transaction: keyframes.put_keyframe(
+                # A removal that begins now waits, and takes the keyframe along.
+                transaction,
+                workflow_id,
+                keyframe,
+                checkpoint=f"{keyframes.CHECKPOINT} for share",
+            )
         )
 
     def remove(self, workflow_id: str, removal: Removal) -> int:

@@ -7,7 +7,9 @@ from holdfast.adapters.sql.database import Parameters, Transaction
 from holdfast.domain.errors import CheckpointCorruptError
 from holdfast.domain.record import Keyframe
 
-_CHECKPOINT = "select 1 from checkpoints where workflow_id = :workflow_id and sequence = :sequence"
+#: A dialect may have it locked until the transaction ends.
+CHECKPOINT = "select pruned from checkpoints where workflow_id = :workflow_id and sequence = :sequence"
+_IS_STORED = "select 1 from keyframes where workflow_id = :workflow_id and sequence = :sequence"
 _HAS_BLOB = "select 1 from blobs where sha256 = :sha256"
 
 _KEYFRAME = f"""
@@ -28,16 +30,23 @@ values (:sha256, :workflow_id, :sequence, 'keyframe')
 """
 
 
-def put_keyframe(transaction: Transaction, workflow_id: str, keyframe: Keyframe) -> None:
+def put_keyframe(
+    transaction: Transaction, workflow_id: str, keyframe: Keyframe, *, checkpoint: str = CHECKPOINT
+) -> None:
     """Store a keyframe beside its checkpoint; one that is there already and whole stays as it is.
+
+    One that comes when its checkpoint was removed is not wanted any more: what was erased would be back.
 
     Raises:
         CheckpointNotFoundError: the checkpoint, or a blob that the keyframe refers to, is not stored.
     """
     entry = keyframe.entry
     key: Parameters = {"workflow_id": workflow_id, "sequence": entry.sequence}
-    if not transaction.rows(_CHECKPOINT, key):
+    found = transaction.rows(checkpoint, key)
+    if not found:
         raise rows.no_checkpoint(workflow_id, entry.sequence)
+    if found[0][0] and not transaction.rows(_IS_STORED, key):
+        return
     named = zip(rows.KEYFRAME_NAMES, rows.keyframe_row(entry), strict=True)
     row = {"workflow_id": workflow_id, **dict(named), "data": keyframe.data}
     if not transaction.run(_KEYFRAME, row):

@@ -36,6 +36,7 @@ from holdfast.application.audit.log_keeping import (
 from holdfast.application.audit.log_name import LOG
 from holdfast.application.audit.log_tiles import LogTiles
 from holdfast.application.audit.period import Period
+from holdfast.application.imports import TAIL_FILE as TAIL_FILE
 from holdfast.application.kit import Kit
 from holdfast.domain.base64_text import to_base64
 from holdfast.domain.errors import (
@@ -55,7 +56,6 @@ from holdfast.ports import Store
 
 SUMS_FILE = "SHA256SUMS"
 README_FILE = "README.txt"
-TAIL_FILE = "tail.jsonl"
 TRAIL_FILE = "audit_trail.jsonl"
 PAYLOADS_FILE = "payloads.jsonl"
 PAYLOADS = "payloads/"

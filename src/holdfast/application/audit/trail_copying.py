@@ -21,7 +21,6 @@ from holdfast.application.audit.audit_export import (
     PAYLOADS,
     README_FILE,
     SUMS_FILE,
-    TAIL_FILE,
     LogExport,
     large_payload_path,
     payloads_path,
@@ -30,6 +29,8 @@ from holdfast.application.audit.audit_export import (
 )
 from holdfast.application.audit.log_name import ORIGIN_FILE
 from holdfast.application.audit.log_tiles import LogTiles
+from holdfast.application.imports import IMPORTS as IMPORTS
+from holdfast.application.imports import TAIL_FILE
 from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.errors import (
     CheckpointConflictError,
@@ -41,7 +42,6 @@ from holdfast.domain.record import NO_WORKFLOW, Commit, Head
 from holdfast.domain.tiles import WIDTH
 from holdfast.ports import Store
 
-IMPORTS = "imports/"
 MANIFEST = "import.json"
 
 #: Names that the files of a store cannot have.

@@ -8,33 +8,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from holdfast.application.kit import Kit
-from holdfast.application.loading import record_fields
-from holdfast.domain.errors import CheckpointError
-from holdfast.domain.record import Entry
+from holdfast.application.origins import Origin as Origin
+from holdfast.application.origins import first_entry, origin_in
 
 #: So many workflows that nobody asked about yet are looked into for one question.
 _LEARNT_AT_ONCE = 5_000
 #: So far a family is followed, up and down.
 _FAMILY_MAX = 200
-_MARK = b"forked_from"
 #: A store with so many workflows that listing them takes long is not listed again for a moment.
 _LONG_SECONDS = 0.05
 _REUSE_SECONDS_MAX = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """The point that a workflow was forked from."""
-
-    workflow_id: str
-    #: `WF@42`, or `WF@event:123` between two checkpoints.
-    point: str
-    sequence: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,35 +112,10 @@ class Lineage:
         known = self._learnt.get(workflow_id)
         if known is not None:
             return known
-        try:
-            first = next(iter(self._kit.store.entries(workflow_id)), None)
-        except CheckpointError:
-            return _Learnt(None, "")
+        first = first_entry(self._kit.store, workflow_id)
         if first is None:
             # Its first checkpoint may come yet.
             return _Learnt(None, "")
-        known = _Learnt(self._read(workflow_id, first), first.timestamp)
+        known = _Learnt(origin_in(self._kit, workflow_id, first), first.timestamp)
         self._learnt[workflow_id] = known
         return known
-
-    def _read(self, workflow_id: str, first: Entry) -> Origin | None:
-        try:
-            if self._kit.vault is None and not self._is_marked(workflow_id, first.sequence):
-                return None
-            return _origin(record_fields(self._kit.store, workflow_id, first, self._kit.vault))
-        except (CheckpointError, ValueError):
-            return None
-
-    def _is_marked(self, workflow_id: str, sequence: int) -> bool:
-        """Tell by its bytes whether a record may tell of a fork: most do not, and are not read."""
-        return any(_MARK in data for data in self._kit.store.records(workflow_id, sequence, sequence))
-
-
-def _origin(fields: Mapping[str, Any]) -> Origin | None:
-    told = fields.get("forked_from")
-    if not isinstance(told, Mapping) or not isinstance(told.get("wf"), str):
-        return None
-    event_seq, sequence = told.get("event_seq"), told.get("seq")
-    number = sequence if isinstance(sequence, int) else 0
-    point = f"{told['wf']}@{number}" if event_seq is None else f"{told['wf']}@event:{event_seq}"
-    return Origin(told["wf"], point, number)

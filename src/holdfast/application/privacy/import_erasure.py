@@ -6,13 +6,12 @@ import hashlib
 import json
 from collections.abc import Collection, Iterator
 
-from holdfast.application.audit.audit_export import SUMS_FILE, TAIL_FILE
-from holdfast.application.audit.trail_copying import IMPORTS, stored_name
-from holdfast.domain.tiles import unpack_bundle
+from holdfast.application.audit.audit_export import SUMS_FILE
+from holdfast.application.audit.trail_copying import stored_name
+from holdfast.application.imports import imports, lines_of_import
 from holdfast.domain.trail import decode_entry
 from holdfast.ports import Store
 
-_ENTRIES = "/tile/entries/"
 _PAYLOADS = "/payloads/"
 
 
@@ -20,7 +19,7 @@ def without_payloads(store: Store, workflow_ids: Collection[str]) -> tuple[dict[
     """Make the files of all imports anew without the payloads that tell of workflows; count those."""
     files: dict[str, bytes | None] = {}
     count = 0
-    for folder in sorted({"/".join(name.split("/")[:2]) for name in store.files(IMPORTS)}):
+    for folder in imports(store):
         going = set(_entries(store, folder, workflow_ids))
         changed = dict(_changed(store, folder, going)) if going else {}
         if changed:
@@ -33,17 +32,10 @@ def without_payloads(store: Store, workflow_ids: Collection[str]) -> tuple[dict[
 
 def _entries(store: Store, folder: str, workflow_ids: Collection[str]) -> Iterator[tuple[str, int]]:
     """Find the entries that have a payload and tell of one of the workflows."""
-    for line in _lines(store, folder):
+    for line in lines_of_import(store, folder):
         entry = decode_entry(line, None)
         if entry.payload and entry.workflow_id in workflow_ids:
             yield entry.session_id, entry.seq
-
-
-def _lines(store: Store, folder: str) -> Iterator[bytes]:
-    """Give every entry of an import: those in bundles, and those that came after its newest head."""
-    for name in store.files(folder + _ENTRIES):
-        yield from unpack_bundle(store.file(name) or b"")
-    yield from (store.file(f"{folder}/{TAIL_FILE}") or b"").splitlines(keepends=True)
 
 
 def _changed(
