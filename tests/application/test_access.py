@@ -21,6 +21,8 @@ from tests.application.services import make_service
 from tests.encrypted import encrypted_store
 from tests.encrypted import service as encrypted_service
 
+SECRET = "sk-ant-api03-" + "Zq7Lw2Xe9Rt4Yu1Io6Pa3Sd8Fg5Hj0Kl" * 2
+
 
 def test_a_token_is_recognised_until_it_is_revoked():
     with make_service() as service:
@@ -61,6 +63,19 @@ def test_one_that_would_have_expired_already_is_not_made():
 def test_it_is_for_somebody(name):
     with make_service() as service, pytest.raises(InvalidIdError):
         service.tokens.create(name, ["viewer"])
+
+
+def test_a_name_that_looks_like_a_credential_is_refused_and_not_repeated():
+    with make_service() as service:
+        with pytest.raises(InvalidIdError, match="holds what looks like a secret") as refusal:
+            service.tokens.create(f"for {SECRET}", ["viewer"])
+        assert SECRET not in f"{refusal.value} {refusal.value.place}"
+        assert service.tokens.listing() == []
+
+
+def test_where_nothing_is_hidden_any_name_will_do():
+    with encrypted_service(encrypted_store()) as service:
+        assert service.tokens.create(SECRET, ["viewer"])[0].name == SECRET
 
 
 @pytest.mark.parametrize("token_id", ["00000000", "../../etc", ""])

@@ -107,6 +107,14 @@ def test_what_is_no_id_and_what_cannot_be_read_is_told(subjects: Subjects, store
         subjects.listing()
 
 
+def test_somebody_named_like_a_credential_is_not_declared(subjects: Subjects, store: MemoryStore) -> None:
+    secret = "sk-ant-api03-" + "Zq7Lw2Xe9Rt4Yu1Io6Pa3Sd8Fg5Hj0Kl" * 2
+    with pytest.raises(InvalidIdError, match="the subject holds what looks like a secret") as refusal:
+        subjects.declare("W", secret)
+    assert secret not in f"{refusal.value} {refusal.value.place}"
+    assert list(store.files(FOLDER)) == []
+
+
 def test_a_declaration_that_was_swapped_with_another_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_KEY", "00" * 32)
     with bootstrap.open("memory:", encrypt=True, encryption_key="env:TEST_KEY", background=False) as service:

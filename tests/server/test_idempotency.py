@@ -10,16 +10,20 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
+import msgspec
 import pytest
 
 import holdfast
 from holdfast.application.holding import Holds
+from holdfast.domain.access import ANSWERS, Scope
 from holdfast.domain.errors import DiskFullError
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head
 from holdfast.server import idempotency
-from holdfast.server.idempotency import ANSWERS
+from holdfast.server.idempotency import Ledger
+from holdfast.server.operation import Answer, Asked, Identity, Operation
+from holdfast.server.problems import Detail, Refusal, encode, problem_of
 from holdfast.server.settings import Settings
-from tests.server.acts import PATIENCE_SECONDS, filled
+from tests.server.acts import PATIENCE_SECONDS, SECRET, filled
 from tests.server.served import Caller, Limits, application, caller_for
 
 HOLD = {"workflow_id": "WF/1", "reason": "case 17"}
@@ -335,6 +339,142 @@ def test_an_encrypted_store_keeps_answers_sealed(tmp_path, monkeypatch):
         assert first.json() == again.json()
         [name] = desk.kit.store.files(ANSWERS)
         assert b"case 17" not in (desk.kit.store.file(name) or b"")
+
+
+NOTE = "ann-said-so-at-home"
+
+
+def held(folder, *words):
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path.name for path in files if any(word.encode() in path.read_bytes() for word in words)]
+
+
+def note(call, key="one", checkpoint="WF%2F1@1", **more):
+    headers = {"Idempotency-Key": key, "If-Match": '"0"', **more}
+    body = {"reason": "she asked", "note": NOTE}
+    return call("PATCH", f"/v1/checkpoints/{checkpoint}", headers=headers, json=body)
+
+
+@pytest.mark.parametrize("asks", ["workflow", "subject"])
+def test_an_answer_goes_with_what_is_erased_and_nothing_is_done_again(url, tmp_path, asks):
+    with application(url) as (client, desk):
+        call = caller_for(client, desk)
+        desk.service.subjects.declare("WF/1", "ann")
+        etag = call("GET", "/v1/checkpoints/WF%2F1@1").headers["etag"]
+        first, refused = note(call, **{"If-Match": etag}), note(call, "two", "nobody@1")
+        assert first.json()["note"] == NOTE and refused.status_code == 404
+        assert held(tmp_path, NOTE)
+        getattr(desk.service.erasure, asks)({"workflow": "WF/1", "subject": "ann"}[asks], reason="request 17")
+        assert held(tmp_path, NOTE) == []
+        for key, checkpoint, match, said in (
+            ("one", "WF%2F1@1", etag, "done, and answered 200"),
+            ("two", "nobody@1", '"0"', "refused, with 404"),
+        ):
+            again = note(call, key, checkpoint, **{"If-Match": match})
+            assert (again.status_code, again.json()["code"]) == (409, "answer_not_kept")
+            assert said in again.json()["detail"] and again.headers["idempotency-replayed"] == "true"
+            assert note(call, key, "WF%2F1@2").status_code == 422
+        told = [one for one in desk.service.audit.query_events() if one.type == "REQUEST_MADE"]
+        assert len(told) == 1
+    assert held(tmp_path, NOTE) == []
+
+
+def test_an_answer_of_an_encrypted_store_goes_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("STORE_KEY", "11" * 32)
+    url, key = f"file:{tmp_path}/sealed", "env:STORE_KEY"
+    with holdfast.open(url, encrypt=True, encryption_key=key) as service:
+        service.create_checkpoint("WF/1", {"n": 1})
+    with application(url, encryption_key=key) as (client, desk):
+        call = caller_for(client, desk)
+        etag = call("GET", "/v1/checkpoints/WF%2F1@1").headers["etag"]
+        assert note(call, **{"If-Match": etag}).json()["note"] == NOTE
+        desk.service.erasure.workflow("WF/1", reason="request 17")
+        again = note(call, **{"If-Match": etag})
+        assert (again.status_code, again.json()["code"]) == (409, "answer_not_kept")
+
+
+def test_a_damaged_answer_keeps_nothing_from_being_erased_and_is_not_done_again(served):
+    call, desk = served
+    place(call)
+    desk.service.create_checkpoint("WF/2", {"n": 1})
+    [name] = desk.kit.store.files(ANSWERS)
+    desk.kit.store.commit([Commit(NO_WORKFLOW, Head(), files={name: b"nonsense"})])
+    desk.service.erasure.workflow("WF/2", reason="request 17")
+    refused = place(call)
+    assert refused.status_code == 409 and refused.json()["code"] == "outcome_unknown"
+    assert len(holds(desk)) == 1
+
+
+def test_secrets_of_a_refusal_are_not_stored_and_the_first_answer_repeats_them(url, tmp_path):
+    with application(url) as (client, desk):
+        call = caller_for(client, desk)
+        first, again = (note(call, checkpoint=SECRET, **{"X-Request-Id": SECRET[:64]}) for _ in range(2))
+        assert first.status_code == again.status_code == 404
+        assert SECRET in first.json()["place"]
+        assert again.json()["place"] == first.json()["place"].replace(SECRET, hidden_in(desk))
+        desk.service.flush()
+        assert held(tmp_path, SECRET, SECRET[:64]) == []
+    assert held(tmp_path, SECRET, SECRET[:64]) == []
+
+
+def hidden_in(desk):
+    assert desk.kit.redactor is not None
+    hidden = desk.kit.redactor.text(SECRET)
+    assert hidden != SECRET
+    return hidden
+
+
+def act_once(kit, act):
+    operation = Operation("act", "POST", "/act", Scope.WRITE, "Act.", lambda desk, asked: None, acts=True)
+    asked = Asked({}, None, None, Identity("ann", frozenset()), "req-1", {"idempotency-key": "one"})
+    return Ledger(kit).once(operation, asked, act)
+
+
+def test_an_answer_is_kept_as_it_was_but_for_the_secrets_in_its_texts(url, tmp_path):
+    deep = msgspec.Raw(b"[" * 900 + b'"' + SECRET.encode() + b'"' + b"]" * 900)
+    odd = {"number": 1.50, "large": 2**63, "said": 'a "quote", \\ and: \u2028', "id": "1f" * 32, "none": None}
+    whole = {
+        **odd,
+        "sum": f"sha256:{'ab' * 32}",
+        "place": f"at {SECRET}",
+        "password": "no pattern",
+        "deep": deep,
+    }
+    headers = {"ETag": '"' + "0c" * 16 + '"'}
+    with application(url) as (_, desk):
+        given = act_once(desk.kit, lambda: Answer(whole, 201, headers))
+        again = act_once(desk.kit, place)
+        hidden = hidden_in(desk)
+        assert given.body is whole
+        assert again.body == encode(whole).replace(SECRET.encode(), hidden.encode())
+        assert (again.status, again.headers["ETag"]) == (201, headers["ETag"])
+        assert held(tmp_path, SECRET) == []
+
+
+def test_every_text_of_a_refusal_is_kept_without_secrets(url, tmp_path):
+    refusal = Refusal(
+        409,
+        "no",
+        f"detail {SECRET}",
+        hint=f"hint {SECRET}",
+        place=f"place {SECRET}",
+        errors=[Detail(f"message {SECRET}", f"errors {SECRET}")],
+        candidates=[f"candidate {SECRET}"],
+    )
+
+    def refuse():
+        raise refusal
+
+    with application(url) as (_, desk):
+        hidden = hidden_in(desk)
+        shown = []
+        for _ in range(2):
+            with pytest.raises(Refusal) as raised:
+                act_once(desk.kit, refuse)
+            shown.append(encode(problem_of(raised.value, "req-1")))
+        assert shown[0].count(SECRET.encode()) == 6
+        assert shown[1] == shown[0].replace(SECRET.encode(), hidden.encode())
+        assert held(tmp_path, SECRET) == []
 
 
 def test_a_server_that_only_reads_refuses_before_the_key(url):

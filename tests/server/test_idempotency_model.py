@@ -13,8 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from holdfast.bootstrap import build_kit, open_store
 from holdfast.config import Config
-from holdfast.domain.access import Scope
-from holdfast.server.idempotency import ANSWERS, KEPT, Ledger
+from holdfast.domain.access import ANSWERS, Scope
+from holdfast.server.idempotency import KEPT, Ledger
 from holdfast.server.operation import Answer, Asked, Identity, Operation
 from holdfast.server.problems import Refusal
 

@@ -12,11 +12,10 @@ import pytest
 from starlette.testclient import TestClient
 
 import holdfast
-from holdfast.domain.access import Scope
+from holdfast.domain.access import ANSWERS, Scope
 from holdfast.domain.audit_type import AuditType
 from holdfast.server.app import build
 from holdfast.server.desk import Desk
-from holdfast.server.idempotency import ANSWERS
 from holdfast.server.settings import Settings
 from holdfast.server.table import OPERATIONS
 from holdfast.testing import FixedClock

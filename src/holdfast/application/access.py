@@ -50,8 +50,11 @@ class Tokens:
 
         Raises:
             ConfigError: a scope is none, or it would have expired already.
+            InvalidIdError: the name is none, or looks like a credential.
         """
         check_id("token", name)
+        if self._kit.redactor is not None:
+            self._kit.redactor.check_names(token=name)
         now = self._kit.clock.now()
         if expires_at is not None and expires_at <= now:
             raise ConfigError("the token would have expired already", place=name)

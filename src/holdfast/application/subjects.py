@@ -54,6 +54,8 @@ class Subjects:
         """
         check_workflow_id(workflow_id)
         check_id("subject", subject)
+        if self._kit.redactor is not None:
+            self._kit.redactor.check_names(subject=subject)
         for _ in range(_ATTEMPTS_MAX):
             known = self.known(subject)
             if workflow_id in known.workflows:

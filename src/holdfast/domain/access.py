@@ -20,6 +20,10 @@ from holdfast.domain.time import parse_timestamp, timestamp_text
 FOLDER = "access/"
 #: Names of files with tokens begin so.
 PREFIX = f"{FOLDER}token-"
+#: Here lies what a server answered, for whoever asks again with the same key.
+ANSWERS = f"{FOLDER}answers/"
+#: Code of what is kept in the place of an answer: that there was one.
+NOT_KEPT = "answer_not_kept"
 _SUFFIX = ".json"
 _ID_BYTES = 4
 #: How much has to be random for one token: its id, and a secret of 256 bits.

@@ -24,7 +24,7 @@ import msgspec
 
 from holdfast.application.kit import Kit
 from holdfast.application.recovery.owners import is_dead, own_name
-from holdfast.domain.access import FOLDER
+from holdfast.domain.access import ANSWERS, NOT_KEPT
 from holdfast.domain.errors import CheckpointConflictError, CheckpointError
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head
 from holdfast.server.operation import JSON, Answer, Asked, Operation
@@ -32,10 +32,11 @@ from holdfast.server.problems import Detail, Refusal, encode
 
 HEADER = "idempotency-key"
 KEPT = timedelta(hours=24)
-ANSWERS = f"{FOLDER}answers/"
 #: Tells that this was answered before.
 AGAIN: Mapping[str, str] = {"Idempotency-Replayed": "true"}
 _KEY = re.compile(r"[!-~]{1,255}")
+#: A text in JSON, and the colon behind it where it is the name of a member.
+_TEXT = re.compile(rb'("(?:[^"\\]++|\\.)*+")(\s*+:)?')
 #: A store takes small files only.
 _ANSWER_BYTES_MAX = 200 * 1024
 _SWEPT_AT_ONCE = 200
@@ -204,11 +205,18 @@ class Ledger:
             _LOG.warning("the answer to %s is not kept: %s", key.request_id, problem)
 
     def _written(self, key: _Key, answer: Told | None) -> bytes:
-        kept = Kept(key.digest, self._kit.clock.now(), self._owner, key.request_id, answer)
-        data, vault = encode(kept), self._kit.vault
+        request_id, vault = self._hide(key.request_id), self._kit.vault
+        hidden = None if answer is None else _without_secrets(answer, self._hide)
+        kept = Kept(key.digest, self._kit.clock.now(), self._owner, request_id, hidden)
+        data = encode(kept)
         if len(data) > _ANSWER_BYTES_MAX and answer is not None:
             data = encode(msgspec.structs.replace(kept, answer=_too_long(answer)))
         return data if vault is None else vault.seal_file(key.files[0], data)
+
+    def _hide(self, text: str) -> str:
+        """Hide the secrets of a text, as they are hidden in the trail."""
+        redactor = self._kit.redactor
+        return text if redactor is None else redactor.text(text)
 
     def _commit(self, files: dict[str, bytes | None], expected: dict[str, bytes | None]) -> None:
         commit = Commit(NO_WORKFLOW, Head(), files=files, expected_files=expected)
@@ -257,11 +265,37 @@ def _refused(refusal: Refusal) -> Told:
     )
 
 
+def _without_secrets(told: Told, hide: Callable[[str], str]) -> Told:
+    """Hide the secrets in the texts of an answer: whoever asked may have sent some, and files are kept."""
+    return msgspec.structs.replace(
+        told,
+        body=msgspec.Raw(_with_texts_hidden(bytes(told.body), hide)),
+        detail=hide(told.detail),
+        hint=hide(told.hint),
+        place=hide(told.place),
+        errors=[Detail(hide(one.message), hide(one.place)) for one in told.errors],
+        candidates=[hide(one) for one in told.candidates],
+    )
+
+
+def _with_texts_hidden(data: bytes, hide: Callable[[str], str]) -> bytes:
+    """Hide the secrets in the texts of JSON; names, numbers and how it is laid out stay, however deep."""
+
+    def hidden(found: re.Match[bytes]) -> bytes:
+        if found[2]:
+            return found[0]
+        text = msgspec.json.decode(found[1], type=str)
+        shown = hide(text)
+        return found[0] if shown == text else encode(shown)
+
+    return _TEXT.sub(hidden, data)
+
+
 def _too_long(answer: Told) -> Told:
     """Keep that it was done where the answer is too long to be kept."""
     return Told(
         409,
-        code="answer_not_kept",
+        code=NOT_KEPT,
         detail=f"it was done, and answered {answer.status}; the answer was too long to be kept",
     )
 

@@ -77,6 +77,17 @@ def test_of_a_key_that_goes_nothing_is_left(store, root, after):
     assert store.file("keys/k.json") == after
 
 
+@pytest.mark.parametrize("settled", [True, False])
+def test_of_an_answer_that_is_emptied_nothing_is_left(store, root, settled):
+    name = "access/answers/20261118/ab.json"
+    tell(store, files={name: b'{"answer":{"body":"what was said"}}'})
+    if settled:
+        store.settle()
+    tell(store, files={name: b'{"answer":{"code":"answer_not_kept"}}'})
+    store.settle()
+    assert not any(b"what was said" in path.read_bytes() for path in root.rglob("*") if path.is_file())
+
+
 def test_a_reader_sees_files_at_once(store, root):
     reader = FilesystemStore.open(str(root), read_only=True)
     tell(store, files={"holds/h": b"1"})

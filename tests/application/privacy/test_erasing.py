@@ -10,6 +10,7 @@ import pytest
 
 from holdfast import bootstrap
 from holdfast.application.service import CheckpointService
+from holdfast.domain.access import ANSWERS
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import (
     CheckpointConflictError,
@@ -20,6 +21,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.log_check import LogSource, Trust, verify_log
 from holdfast.domain.personal import Erased, Personal
+from holdfast.domain.record import NO_WORKFLOW, Commit, Head
 from holdfast.domain.trail import decode_entry
 
 MARK = "the-words-of-alice"
@@ -101,6 +103,56 @@ def test_a_workflow_without_decisions_leaves_no_byte_either(url: str, tmp_path: 
         service.create_checkpoint("W", {"said": MARK * 2})
         service.append_event("W", "SAID", {"words": MARK})
         service.erasure.workflow("W", reason="request 17")
+        assert found(tmp_path) == []
+
+
+def keep_answers(service: CheckpointService) -> None:
+    """Keep answers as a server does, first that the keys are taken: one is done, and one at work."""
+    kit = service._engine.kit
+    for answer in ("null", f'{{"status":200,"headers":{{}},"body":"{MARK}","code":""}}'):
+        files: dict[str, bytes | None] = {}
+        for number, said in enumerate([answer, "null"]):
+            name = f"{ANSWERS}20261118/{number:040x}.json"
+            fields = f'"digest":"{number:064x}","at":"2026-11-18T20:00:00Z","owner":"o","request_id":"r"'
+            line = f'{{{fields},"answer":{said}}}'.encode()
+            files[name] = line if kit.vault is None else kit.vault.seal_file(name, line)
+        assert kit.store.commit([Commit(NO_WORKFLOW, Head(), files=files)]) == [None]
+
+
+def kept_answers(service: CheckpointService) -> list[bytes]:
+    kit = service._engine.kit
+    read = [(name, kit.store.file(name) or b"") for name in kit.store.files(ANSWERS)]
+    return [data if kit.vault is None else kit.vault.open_file(name, data) for name, data in read]
+
+
+@pytest.mark.parametrize("is_again", [False, True])
+def test_answers_that_a_server_kept_go_with_a_workflow(url: str, tmp_path: Path, is_again: bool) -> None:
+    with open_store(url) as service:
+        service.create_checkpoint("W", {"n": 1})
+        if is_again:
+            # As an erasure of a version that did not know of answers left it.
+            service.erasure.workflow("W", reason="request 30")
+        keep_answers(service)
+        service._engine.kit.store.settle()
+        assert bool(found(tmp_path)) == (url != "memory:"), "the search would find it"
+        service.erasure.workflow("W", reason="request 30")
+        done, taken = kept_answers(service)
+        assert b'"answer_not_kept"' in done and b"0" * 64 in done
+        assert b'"answer":null' in taken
+        assert MARK.encode() not in done
+        assert found(tmp_path) == []
+    assert found(tmp_path) == []
+
+
+def test_answers_that_a_server_kept_go_with_a_person(url: str, tmp_path: Path) -> None:
+    with open_store(url) as service:
+        service.create_checkpoint("W", {"n": 1})
+        service.subjects.declare("W", "alice")
+        service.subjects.declare("W", "bob")
+        keep_answers(service)
+        service._engine.kit.store.settle()
+        assert service.erasure.subject("alice", reason="request 31").kept_workflows == ("W",)
+        assert MARK.encode() not in b"".join(kept_answers(service))
         assert found(tmp_path) == []
 
 
@@ -195,6 +247,18 @@ def test_destroying_a_key_erases_a_workflow_and_changes_no_stored_byte(sealed: C
             read()
     assert sealed.load_latest("V") is not None
     check_log(sealed)
+
+
+def test_answers_that_a_server_kept_are_not_there_to_be_opened(sealed: CheckpointService) -> None:
+    for erase in (
+        lambda: sealed.erasure.workflow("W", reason="request 32"),
+        lambda: sealed.erasure.subject("alice", reason="request 32"),
+    ):
+        keep_answers(sealed)
+        erase()
+        done, taken = kept_answers(sealed)
+        assert b'"answer_not_kept"' in done and MARK.encode() not in done
+        assert b'"answer":null' in taken
 
 
 def test_a_person_is_erased_wherever_they_were_sealed(sealed: CheckpointService) -> None:

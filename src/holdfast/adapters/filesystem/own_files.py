@@ -34,6 +34,9 @@ ROOTS = (
 _OURS = (layout.ORDER, layout.SESSIONS)
 _PAYLOADS_END = f"/{layout.PAYLOADS}"
 _REPLACED_TO_ERASE = (f"{layout.EVENTS}/", _IMPORTS)
+_ANSWERS = "access/answers/"
+#: Stands in an answer that was emptied.
+_NOT_KEPT = b'"answer_not_kept"'
 
 
 def path_of(name: str) -> str:
@@ -158,10 +161,14 @@ def leaves_nothing(operation: Operation) -> bool:
     """Tell whether of what an operation takes away no trace may stay: a key, or what is erased.
 
     Events are replaced, and what came from another store is changed, when they are erased and never else.
+    An answer that a server kept says so itself.
     """
     path, kind = operation.path, operation.kind
     if kind is Kind.WRITE:
         return path.endswith(_PAYLOADS_END) and is_erasure(operation.data)
     if path.startswith(_QUARANTINE):
         return kind is Kind.UNLINK
+    if path.startswith(_ANSWERS):
+        # Answers replace that there is none with every act: only what is emptied is worth a wipe.
+        return kind is Kind.REPLACE and _NOT_KEPT in operation.data
     return path.startswith(_KEYS) or (kind is Kind.REPLACE and path.startswith(_REPLACED_TO_ERASE))

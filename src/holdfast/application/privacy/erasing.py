@@ -2,7 +2,8 @@
 
 In an encrypted store a key is destroyed, and not one stored byte changes. Elsewhere the bytes themselves go:
 records, events, blobs and the payloads of audit entries. Hashes stay behind: tombstones of checkpoints,
-commitments in the trail. Either way the trail tells that it was done, when, by whom and why.
+commitments in the trail. Either way answers that a server kept are emptied, and the trail tells that it was
+done, when, by whom and why.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from holdfast.application.audit.missing import is_told
 from holdfast.application.holding import Holds
 from holdfast.application.kit import Kit
 from holdfast.application.privacy.import_erasure import without_payloads
+from holdfast.application.privacy.kept_answers import KeptAnswers
 from holdfast.application.privacy.subject_export import SubjectExporter
 from holdfast.application.progress_files import ProgressFiles
 from holdfast.application.quarantine_files import files_of_workflow
@@ -165,6 +167,7 @@ class Eraser:
         evidence = (name for one in workflow_ids for name in files_of_workflow(self._kit.store, one))
         views = RecoveryFiles(self._kit, self._trail).without(workflow_ids)
         asked = self._requests(workflow_ids)
+        KeptAnswers(self._kit, self._trail).empty()
         files = {**(declared or {}), **imported, **bare.files, **dict.fromkeys(evidence), **views, **asked}
         self._trail.commit((*told, *bare.told), files, {**(expected_files or {}), **bare.expected})
         # Journals and free pages must not keep what was erased.
@@ -195,6 +198,7 @@ class Eraser:
         named = workflow_ids[0] if facts["scope"] == "workflow" else None
         key_ids = [key_id for key in keys for key_id in key.key_ids]
         counts: dict[str, int | str] = {"workflows": len(workflow_ids), "keys": len(key_ids)}
+        KeptAnswers(self._kit, self._trail).empty()
         told = self._trail.told(AuditType.DATA_ERASED, workflow_id=named, facts={**facts, **counts})
         self._trail.commit((*told, *bare.told), files, expected)
         for key_id in key_ids:
