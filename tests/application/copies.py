@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +16,8 @@ from holdfast.application.history import look, read_records
 from holdfast.application.kit import Kit
 from holdfast.application.service import CheckpointService
 from holdfast.application.transport.copying import Copier, CopyResult
+from holdfast.bootstrap import open_store
+from holdfast.config import Config
 from holdfast.domain.event import Event, encode_event
 from holdfast.domain.record import Commit, Transition
 from holdfast.ports import Store
@@ -105,6 +110,15 @@ def eventful(store: Store | None = None) -> Past:
     for sequence in (1, 3, 4):
         told.delete("B", sequence)
     return told
+
+
+@contextmanager
+def opened(scheme: str) -> Iterator[Store]:
+    """Open a new store of some kind, in memory where there is a folder for that."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
+        store = open_store(Config(store=f"{scheme}:{folder}/store", journal_bytes=65536))
+        yield store
+        store.close()
 
 
 names = st.sampled_from(WORKFLOWS)

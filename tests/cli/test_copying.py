@@ -43,6 +43,21 @@ def test_the_second_time_it_is_there_already(run: Run, store: Path):
     assert [line.split()[-2:] for line in result.out.splitlines()[1:]] == [["already", "there"]] * 2
 
 
+def test_what_was_pruned_there_is_not_missed_when_copying_goes_on(run: Run, store: Path):
+    run("copy", store, "sqlite:target.db", "WF-1")
+    with bootstrap.open("sqlite:target.db") as service:
+        assert int(service.prune_checkpoints("WF-1", retain_count=2, retain_days=0)) > 0
+        service.create_checkpoint("WF-1", {"made": "there"})
+    assert run("copy", "sqlite:target.db", store, "WF-1").exit_code == 0
+    again = run("copy", store, "sqlite:target.db", "WF-1")
+    assert (again.exit_code, again.out.split()[-2:]) == (0, ["already", "there"])
+    with bootstrap.open(str(store)) as service:
+        service.create_checkpoint("WF-1", {"made": "here"})
+    assert run("copy", store, "sqlite:target.db", "WF-1").exit_code == 0
+    told = entries(run, "sqlite:target.db", "STORE_COPIED")
+    assert [one["data"]["checkpoints"] for one in told] == [3, 1]
+
+
 def test_only_what_is_named_is_copied(run: Run, store: Path):
     data = run("copy", store, "target", "WF-2", "WF-2", "--json").data
     assert [one["workflow_id"] for one in data["workflows"]] == ["WF-2"]

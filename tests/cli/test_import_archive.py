@@ -38,6 +38,22 @@ def test_everything_comes_back_as_it_was(run: Run, store: Path, archive: Path):
     assert run("show", "WF-1", "--state", "--json", "--store", "new").data == state
 
 
+def test_a_store_that_pruned_takes_an_archive_of_what_came_after(run: Run, store: Path, archive: Path):
+    run("import", "archive", archive, "WF-1", "--store", "new")
+    with bootstrap.open("new") as service:
+        assert int(service.prune_checkpoints("WF-1", retain_count=2, retain_days=0)) > 0
+    run("copy", "new", store, "WF-1")
+    with bootstrap.open(str(store)) as service:
+        service.create_checkpoint("WF-1", {"made": "later"})
+    assert run("export", "WF-1", "--out", "later.holdfast", "--store", store).exit_code == 0
+    planned = run("import", "archive", "later.holdfast", "WF-1", "--store", "new", "--dry-run", "--json").data
+    assert (planned["checkpoints"], planned["keyframes"]) == (1, 0)
+    for _ in range(2):
+        assert run("import", "archive", "later.holdfast", "--store", "new").exit_code == Exit.DONE
+    assert sums(run, "new") == sums(run, store)[:3]
+    assert run("validate", "--deep", "--store", "new").exit_code == Exit.DONE
+
+
 def test_again_it_is_there_already(run: Run, archive: Path):
     run("import", "archive", archive, "--store", "new")
     result = run("import", "archive", archive, "--store", "new")

@@ -11,7 +11,7 @@ from typing import Any
 
 from holdfast.application.history import History, first_event, look, read_events, read_records
 from holdfast.application.transport import copying, shipping
-from holdfast.application.transport.arrival import Arrival
+from holdfast.application.transport.arrival import Arrival, Prior
 from holdfast.application.transport.copying import Outcome
 from holdfast.application.transport.divergence import find_standing
 from holdfast.bootstrap import open_store
@@ -88,7 +88,9 @@ def trust_the_target() -> None:
 class Unverified(Arrival):
     """Believes that everything arrived."""
 
-    def verify(self, history: History, waiting: frozenset[int], on_progress: Callable[[int], None]) -> None:
+    def verify(
+        self, history: History, prior: Prior, waiting: frozenset[int], on_progress: Callable[[int], None]
+    ) -> None:
         """Do nothing."""
 
 

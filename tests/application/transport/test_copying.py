@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
@@ -20,8 +18,6 @@ from holdfast.application.service import CheckpointService
 from holdfast.application.transport import shipping
 from holdfast.application.transport.copying import Outcome
 from holdfast.application.transport.shipping import Cargo
-from holdfast.bootstrap import open_store
-from holdfast.config import Config
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointCorruptError,
@@ -33,7 +29,6 @@ from holdfast.domain.errors import (
     StoreReadOnlyError,
 )
 from holdfast.domain.record import Commit, Keyframe, Removal
-from holdfast.ports import Store
 from holdfast.testing import FailingStore
 from tests.application.copies import (
     Past,
@@ -42,6 +37,7 @@ from tests.application.copies import (
     holdings,
     innards,
     make_copier,
+    opened,
     past,
     states,
     steps,
@@ -77,15 +73,6 @@ class Breaking(FailingStore):
         yield
         if self._left == 0:
             raise Interrupted
-
-
-@contextmanager
-def opened(scheme: str) -> Iterator[Store]:
-    """Open a new store of some kind, in memory where there is a folder for that."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
-        store = open_store(Config(store=f"{scheme}:{folder}/store", journal_bytes=65536))
-        yield store
-        store.close()
 
 
 def live(past_: Past, happened: list[Callable[[Past], None]]) -> Past:

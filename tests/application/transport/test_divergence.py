@@ -47,6 +47,19 @@ def test_a_target_stands_also_at_an_event_that_the_source_has_just_removed() -> 
         standing(told.kit.store, target)
 
 
+def test_a_target_that_removed_all_that_new_checkpoints_build_on_is_a_conflict() -> None:
+    told, target = past(), MemoryStore()
+    told.checkpoint("A", times=3)
+    copy(told.kit.store, target)
+    target.remove("A", Removal((1, 2), (), events_through=2))
+    assert standing(told.kit.store, target).sequence == 3
+    told.checkpoint("A")
+    assert standing(told.kit.store, target).sequence == 3
+    target.remove("A", Removal((3,), (1,)))
+    with pytest.raises(CheckpointConflictError, match="the target has removed every checkpoint up to 3"):
+        standing(told.kit.store, target)
+
+
 def test_an_event_after_the_last_common_one_must_be_built_on_it() -> None:
     told, target = past(), MemoryStore()
     told.event("A")

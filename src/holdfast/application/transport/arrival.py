@@ -15,10 +15,33 @@ from holdfast.domain.errors import (
     KeyDestroyedError,
     KeyUnavailableError,
 )
-from holdfast.domain.record import Entry
+from holdfast.domain.record import Entry, Head
 from holdfast.ports import Formats, Packer, Store
 
 _HINT = "Nothing in the source was changed. Look at the target with `holdfast doctor`."
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What a target had before anything was sent to it: only of that may it have removed something itself."""
+
+    head: Head
+    #: Sequence of its oldest event; 0 where it had none.
+    first_event: int
+
+    def is_own(self, there: Entry) -> bool:
+        """Tell whether a checkpoint was removed by the target's own retention, and not lost on the way."""
+        return there.pruned and there.sequence <= self.head.sequence
+
+    @property
+    def first_due(self) -> int:
+        """The first event that has to be there still; whatever was sent comes after all the target had."""
+        return self.first_event or self.head.event_seq + 1
+
+
+def look_before(target: Store, workflow_id: str, standing: Head) -> Prior:
+    """Note what a target has of a workflow before anything is sent."""
+    return Prior(standing, first_event(target, workflow_id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +54,14 @@ class Arrival:
     formats: Formats
     vault: Vault | None = None
 
-    def verify(self, history: History, waiting: frozenset[int], on_progress: Callable[[int], None]) -> None:
+    def verify(
+        self, history: History, prior: Prior, waiting: frozenset[int], on_progress: Callable[[int], None]
+    ) -> None:
         """Read all of a workflow back from the target and compare it with the source's history.
 
         Args:
             history: what was to be copied.
+            prior: what the target had already.
             waiting: sequences of keyframes that need not have arrived.
             on_progress: told how many items have been read.
 
@@ -48,11 +74,11 @@ class Arrival:
             raise CheckpointConflictError(
                 "somebody else wrote to the target meanwhile", place=history.workflow_id, hint="Copy again."
             )
-        _compare_entries(history, arrived)
+        _compare_entries(history, arrived, prior)
         self._read_back(arrived, on_progress)
-        self._check_first_event(history)
+        self._check_first_event(history, prior)
         self._compare_keyframes(history, arrived, waiting)
-        self._compare_states(history)
+        self._compare_states(history, arrived)
 
     def _read_back(self, arrived: History, on_progress: Callable[[int], None]) -> None:
         """Read every record, event and blob; the chain and the sums are checked by reading."""
@@ -75,16 +101,17 @@ class Arrival:
         for keyframe in arrived.keyframes:
             self.target.keyframe(arrived.workflow_id, keyframe.sequence)
 
-    def _check_first_event(self, history: History) -> None:
+    def _check_first_event(self, history: History, prior: Prior) -> None:
         sent, found = (first_event(store, history.workflow_id) for store in (self.source, self.target))
-        if sent and not 0 < found <= sent:
-            raise _mismatch(
-                f"events {sent} to {found - 1} did not arrive", f"events of {history.workflow_id}"
-            )
+        due = max(sent, prior.first_due)
+        if sent and not 0 < found <= due:
+            raise _mismatch(f"events {due} to {found - 1} did not arrive", f"events of {history.workflow_id}")
 
-    def _compare_states(self, history: History) -> None:
-        """Restore the newest checkpoint at both ends; equal bytes mean the same values of the same types."""
-        newest = next((entry for entry in reversed(history.entries) if not entry.pruned), None)
+    def _compare_states(self, history: History, arrived: History) -> None:
+        """Restore the newest checkpoint of both ends; equal bytes mean the same values of the same types."""
+        living = {entry.sequence for entry in arrived.entries if not entry.pruned}
+        alike = (entry for entry in reversed(history.entries) if not entry.pruned)
+        newest = next((entry for entry in alike if entry.sequence in living), None)
         if newest is None:
             return
         try:
@@ -121,22 +148,23 @@ class Arrival:
         return restored.checksum, self.packer.pack_plain(restorer.whole(restored))
 
 
-def _compare_entries(history: History, arrived: History) -> None:
+def _compare_entries(history: History, arrived: History, prior: Prior) -> None:
     found = {entry.sequence: entry for entry in arrived.entries}
     for entry in history.entries:
         place = f"{history.workflow_id}@{entry.sequence}"
         there = found.get(entry.sequence)
-        if there is None or (entry.group and not there.group):
+        is_own = there is not None and prior.is_own(there)
+        if there is None or (entry.group and not there.group and not is_own):
             raise _mismatch("the checkpoint did not arrive", place)
-        if not _is_same(entry, there):
+        if not _is_same(entry, there, is_own=is_own):
             raise _mismatch("the checkpoint is not listed as in the source", place)
 
 
-def _is_same(entry: Entry, there: Entry) -> bool:
-    """Compare two listings of a checkpoint."""
+def _is_same(entry: Entry, there: Entry, *, is_own: bool) -> bool:
+    """Compare two listings of a checkpoint; of one that the target removed, what chains it is left."""
     is_kept = entry.pruned and (not there.pruned or entry.group != there.group)
     # Pruned in the source after it was copied: a copy loses nothing by that.
-    return entry.checksum == there.checksum if is_kept else entry == there
+    return entry.checksum == there.checksum if is_own or is_kept else entry == there
 
 
 def _mismatch(problem: str, place: str) -> ChecksumMismatchError:

@@ -11,11 +11,11 @@ from holdfast.application.audit.trail_copying import TrailCopier, TrailCopy
 from holdfast.application.history import History, look
 from holdfast.application.resolve import no_such_workflow
 from holdfast.application.secrecy.sealing import Vault
-from holdfast.application.transport.arrival import Arrival
+from holdfast.application.transport.arrival import Arrival, Prior, look_before
 from holdfast.application.transport.divergence import find_standing
 from holdfast.application.transport.key_transport import bring_keys, check_keyrings
 from holdfast.application.transport.people_transport import PeopleCopy, bring_people, plan_people
-from holdfast.application.transport.shipping import Cargo, Shipment
+from holdfast.application.transport.shipping import Cargo, Shipment, lacking_keyframes
 from holdfast.domain.audit_entry import AuditEntry
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import (
@@ -168,15 +168,18 @@ class Copier:
 
     def _copy(self, workflow_id: str) -> Cargo:
         cargo = Cargo()
+        prior: Prior | None = None
         attempts = _ATTEMPTS_MAX
         while True:
             history = self._look(workflow_id)
             standing = find_standing(self._source, self._target, history)
+            # What an earlier attempt sent must be there: only before the first could the target remove it.
+            prior = prior or look_before(self._target, workflow_id, standing)
             progress = _Progress(self._on_progress, history, standing)
             shipment = Shipment(self._source, self._target, history, standing)
             try:
                 shipment.send(progress.sent)
-                self._arrival.verify(shipment.history, shipment.waiting, progress.verified)
+                self._arrival.verify(shipment.history, prior, shipment.waiting, progress.verified)
             except CheckpointNotFoundError as error:
                 attempts -= 1
                 if not attempts:
@@ -204,8 +207,7 @@ class Copier:
         history = self._look(workflow_id)
         standing = find_standing(self._source, self._target, history)
         entries = history.after(standing.sequence)
-        there = {keyframe.sequence for keyframe in self._target.keyframes(workflow_id)}
-        keyframes = [keyframe for keyframe in history.keyframes if keyframe.sequence not in there]
+        keyframes, _ = lacking_keyframes(self._target, history, standing)
         lines = [len(line) for line in self._source.events(workflow_id, after=standing.event_seq)]
         named = {sha256 for entry in entries for sha256 in entry.blobs}
         named.update(*(keyframe.blobs for keyframe in keyframes))

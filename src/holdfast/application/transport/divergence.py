@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.application.history import History
+from holdfast.application.history import History, look
 from holdfast.domain.errors import CheckpointConflictError, CheckpointCorruptError, ChecksumMismatchError
 from holdfast.domain.event import Event, decode_event
 from holdfast.domain.record import Head
@@ -19,7 +19,7 @@ def find_standing(source: Store, target: Store, history: History) -> Head:
     Checkpoints and events are chained: who has the same last ones has the same ones before them.
 
     Raises:
-        CheckpointConflictError: it is none; names the first difference.
+        CheckpointConflictError: it is none; names the first difference. Or the rest cannot be added.
     """
     head = target.head(history.workflow_id)
     if not _has_checkpoint(history, head) or not _has_event(source, history, head):
@@ -28,6 +28,7 @@ def find_standing(source: Store, target: Store, history: History) -> Head:
             f"the target has another history of this workflow: {_difference(source, target, history)}",
         )
     _check_gap(source, history, head)
+    _check_ground(target, history, head)
     return head
 
 
@@ -74,6 +75,23 @@ def _check_gap(source: Store, history: History, head: Head) -> None:
         raise _conflict(
             history,
             f"the source has removed events {head.event_seq + 1} to {first - 1}, which the target lacks",
+        )
+
+
+def _check_ground(target: Store, history: History, head: Head) -> None:
+    """Refuse to go on where the target removed what the new checkpoints are restored from.
+
+    A group that was dropped cannot be gone on with either: its tombstones would be looked for in it.
+    """
+    if not any(0 < entry.group <= head.sequence for entry in history.after(head.sequence)):
+        # The new ones begin with a keyframe of their own.
+        return
+    there = look(target, history.workflow_id)
+    # As long as anything is kept, everything from a keyframe to the last record is.
+    if not there.entries[-1].group and there.keyframe_at(head.sequence) is None:
+        raise _conflict(
+            history,
+            f"the target has removed every checkpoint up to {head.sequence}, which the next ones build on",
         )
 
 

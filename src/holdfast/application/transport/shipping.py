@@ -59,7 +59,7 @@ class Shipment:
     Attributes:
         history: what is copied; where something is pruned on the way, the tombstone is.
         cargo: how much was sent.
-        waiting: sequences of keyframes that could not be put, their blobs not being there.
+        waiting: sequences of keyframes that were not put, their blobs or checkpoints not being there.
     """
 
     def __init__(self, source: Store, target: Store, history: History, standing: Head) -> None:
@@ -194,11 +194,12 @@ class Shipment:
             yield replace(last, transitions=transitions)
 
     def _send_keyframes(self) -> None:
-        """Put the keyframes that the target lacks. Each is a shortcut: one without its blobs may wait."""
+        """Put the keyframes that the target lacks. Each is a shortcut: one without its blobs may wait.
+
+        So may one whose checkpoint the target removed, for ever: there is nothing it would shorten.
+        """
         workflow_id = self.history.workflow_id
-        there = {keyframe.sequence for keyframe in self._target.keyframes(workflow_id)}
-        lacking = [keyframe for keyframe in self.history.keyframes if keyframe.sequence not in there]
-        waiting = set()
+        lacking, waiting = lacking_keyframes(self._target, self.history, self._standing)
         for entry in lacking:
             if not all(map(self._has_blob, entry.blobs)):
                 waiting.add(entry.sequence)
@@ -207,6 +208,22 @@ class Shipment:
             self._target.put_keyframe(workflow_id, keyframe)
             self.cargo += Cargo(keyframes=1, bytes=len(keyframe.data))
         self.waiting = frozenset(waiting)
+
+
+def lacking_keyframes(
+    target: Store, history: History, standing: Head
+) -> tuple[list[KeyframeEntry], set[int]]:
+    """List the keyframes that a target lacks, and name those that it removed with their checkpoints.
+
+    What a target removed stays removed. A tombstone that has just been sent is none of its own.
+    """
+    there = {keyframe.sequence for keyframe in target.keyframes(history.workflow_id)}
+    lacking = [keyframe for keyframe in history.keyframes if keyframe.sequence not in there]
+    if not lacking or lacking[0].sequence > standing.sequence:
+        return lacking, set()
+    tombstones = {entry.sequence for entry in target.entries(history.workflow_id) if entry.pruned}
+    removed = {one.sequence for one in lacking if one.sequence <= standing.sequence} & tombstones
+    return [keyframe for keyframe in lacking if keyframe.sequence not in removed], removed
 
 
 def _status_of(entry: Entry) -> tuple[str, int, bool]:
