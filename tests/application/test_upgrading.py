@@ -22,6 +22,7 @@ from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointNotFoundError,
     CheckpointWriteError,
+    KeyDestroyedError,
     LeaseHeldError,
     MigrationFailedError,
     StoreReadOnlyError,
@@ -143,6 +144,20 @@ def test_a_migrated_checkpoint_stands_as_the_one_before_did(home: Home) -> None:
         # The next checkpoint, and the next event, build on it.
         assert new.create_checkpoint("W", {"steps": ["ask"]}).sequence == 4
         assert new.append_event("W", "TASK_DONE").seq == new.events("W")[-1].seq
+
+
+def test_a_workflow_that_is_erased_before_its_turn_is_told_as_failed_and_the_others_go_on(home: Home) -> None:
+    with home.open("1.0.0") as old:
+        for name in ("U", "V", "W"):
+            old.create_checkpoint(name, {"plan": "ask"})
+    with home.open("1.1.0") as new:
+        going = upgrading(new).apply(["U", "V", "W"])
+        first = next(going)
+        new._engine.eraser.workflow("V", reason="asked for")
+        second, third = going
+        assert (first.outcome, third.outcome) == (UpgradeOutcome.MIGRATED, UpgradeOutcome.MIGRATED)
+        assert second.outcome is UpgradeOutcome.FAILED
+        assert isinstance(second.error, CheckpointNotFoundError | KeyDestroyedError)
 
 
 class Watched(MemoryStore):

@@ -154,6 +154,23 @@ def test_a_workflow_that_is_not_there_gets_a_suggestion(run: Run, store: Path):
     assert result.exit_code == Exit.NOT_FOUND and "Did you mean WF-" in result.err
 
 
+@pytest.mark.parametrize("mode", ["--dry-run", "--apply"])
+def test_an_erased_workflow_is_left_out_and_the_others_are_migrated(run: Run, store: Path, mode: str):
+    erased = run("erase", "--workflow", "WF-1", "--reason", "asked for", "--yes", "--store", store)
+    assert erased.exit_code == 0
+    result = run("migrate", mode, "--app", "reef_flows:app", "--store", store, "--json")
+    assert result.exit_code == 0
+    outcome = "ready" if mode == "--dry-run" else "migrated"
+    assert [(one["workflow_id"], one["outcome"]) for one in result.data["workflows"]] == [("WF-2", outcome)]
+
+
+def test_a_chosen_workflow_without_a_checkpoint_is_refused_before_the_first_is_changed(run: Run, store: Path):
+    chosen = ("WF-1", "events-only", "WF-2")
+    result = run("migrate", *chosen, "--apply", "--app", "reef_flows:app", "--store", store)
+    assert result.exit_code == Exit.NOT_FOUND and "at: events-only" in result.err
+    assert sequences(store) == {"WF-1": 2, "WF-2": 1}
+
+
 def test_an_empty_store_has_nothing_to_migrate(run: Run, tmp_path: Path):
     holdfast.open(str(tmp_path / "empty")).close()
     result = run("migrate", "--apply", "--store", tmp_path / "empty")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -29,6 +29,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.plain import Plain
+from holdfast.domain.record import Entry
 
 #: What no other workflow would fare better with.
 _GENERAL = (DiskFullError, KeyUnavailableError, PermissionDeniedError, StoreClosedError, StoreReadOnlyError)
@@ -106,9 +107,10 @@ class Upgrading:
         A workflow whose migration fails is as it was. What was interrupted is finished by calling again.
 
         Args:
-            workflow_ids: the workflows; all of them by default.
+            workflow_ids: the workflows; all of them that have a checkpoint by default.
 
         Raises:
+            CheckpointNotFoundError: a chosen one has no checkpoint; told before any is changed.
             CheckpointWriteError: nothing can be made durable at the moment.
         """
         return _each(self._kit, workflow_ids, self._made)
@@ -161,13 +163,31 @@ def _plain(tree: dict[str, Any] | None) -> Plain | None:
 def _each(
     kit: Kit, workflow_ids: Iterable[str] | None, one: Callable[[Found], CheckpointID | None]
 ) -> Iterator[Upgrade]:
-    chosen = sorted(kit.store.workflows()) if workflow_ids is None else workflow_ids
-    for workflow_id in chosen:
-        newest = next(living(kit.store, workflow_id), None)
+    if workflow_ids is None:
+        return _in_turn(kit, sorted(kit.store.workflows()), {}, one)
+    # All are looked at before the first is changed: a name that is wrong stops nothing half way.
+    chosen = list(workflow_ids)
+    return _in_turn(kit, chosen, {name: _newest(kit, name) for name in chosen}, one)
+
+
+def _in_turn(
+    kit: Kit,
+    workflow_ids: list[str],
+    seen: Mapping[str, Entry],
+    one: Callable[[Found], CheckpointID | None],
+) -> Iterator[Upgrade]:
+    for workflow_id in workflow_ids:
+        # Others may have written since, or erased it: that is told of this one, and the rest go on.
+        newest = next(living(kit.store, workflow_id), seen.get(workflow_id))
         if newest is not None:
             yield _upgrade(kit, Found(workflow_id, newest), one)
-        elif workflow_ids is not None:
-            raise CheckpointNotFoundError("the workflow has no checkpoint", place=workflow_id)
+
+
+def _newest(kit: Kit, workflow_id: str) -> Entry:
+    newest = next(living(kit.store, workflow_id), None)
+    if newest is None:
+        raise CheckpointNotFoundError("the workflow has no checkpoint", place=workflow_id)
+    return newest
 
 
 def _upgrade(kit: Kit, found: Found, one: Callable[[Found], CheckpointID | None]) -> Upgrade:

@@ -19,6 +19,7 @@ from holdfast.cli.points import app_named
 if TYPE_CHECKING:
     from holdfast.application.app import App
     from holdfast.application.upgrading import Upgrade
+    from holdfast.ports import Store
 
 
 @click.command("migrate", cls=StoreCommand)
@@ -97,8 +98,11 @@ def _at_version(program: App | None, target: str | None) -> App | None:
     return then
 
 
-def _with_checkpoints(store: Any) -> list[str]:
-    return sorted(name for name in store.workflows() if store.head(name).sequence)
+def _with_checkpoints(store: Store) -> list[str]:
+    """Name the workflows that have a state; an erased one has tombstones, and counts on from them."""
+    from holdfast.application.resolve import living
+
+    return sorted(name for name in store.workflows() if next(living(store, name), None) is not None)
 
 
 def _gathered(output: Output, going: Iterator[Upgrade], count: int) -> list[Upgrade]:
