@@ -76,6 +76,25 @@ def test_what_is_not_there_or_cannot_be_said_is_refused(service):
         service.annotate("W@1", labels=["a\nb"])
 
 
+def test_whoever_looks_at_it_as_it_stands_when_it_is_said_may_refuse(service):
+    seen = []
+
+    def refuse(found):
+        seen.append((str(found), found.entry.pinned))
+        raise PermissionError("not this one")
+
+    before = resolve(service._engine.kit.store, "W@2").id
+    service.pin("W@2")
+    with pytest.raises(PermissionError):
+        service.recording.annotate(before, ["x"], "y", refuse)
+    assert seen == [("W@2", True)] and said(service, "W@2") == Annotation()
+
+
+def test_what_is_answered_is_what_was_said_here(service):
+    answered = service.annotate("W@2", labels=["b", "a"], note=" y ")
+    assert answered == said(service, "W@2") == Annotation(("a", "b"), "y", "ann", answered.event_seq)
+
+
 def test_it_is_erased_with_its_workflow(service):
     service.annotate("W@2", note="about Mr. Smith")
     service._engine.eraser.workflow("W", reason="asked for")

@@ -10,7 +10,7 @@ from typing import Any
 from holdfast.application.commands import AppendEvent, CheckpointName
 from holdfast.application.commit_queue import Ticket
 from holdfast.application.kit import Kit
-from holdfast.application.planned import commit_planned
+from holdfast.application.planned import Check, commit_planned
 from holdfast.application.reading import Reader
 from holdfast.application.resolve import Found, resolve
 from holdfast.application.trailing import actor_of
@@ -50,9 +50,17 @@ class Annotations:
         self._wait = wait
 
     def annotate(
-        self, name: CheckpointName, labels: Collection[str] | None = None, note: str | None = None
+        self,
+        name: CheckpointName,
+        labels: Collection[str] | None = None,
+        note: str | None = None,
+        *,
+        check: Check | None = None,
     ) -> Annotation:
         """Say something about a checkpoint; what is None stays as it was said before.
+
+        Args:
+            check: looks at it as it stands when this is said, and may refuse.
 
         Raises:
             CheckpointNotFoundError: there is no such checkpoint.
@@ -65,11 +73,16 @@ class Annotations:
             **({} if note is None else {"note": self._clean(check_note(note))}),
         }
         found = resolve(self._kit.store, name)
-        plan = partial(self._planned, found, change)
-        commit_planned(self._writer, self._wait, found.workflow_id, plan)
-        return annotation_of(self._reader, found)
+        plan = partial(self._planned, found, change, check)
+        event = commit_planned(self._writer, self._wait, found.workflow_id, plan)
+        # What was said here: what is read now may be somebody else's.
+        return read_annotation(event.data, event.seq)
 
-    def _planned(self, found: Found, change: dict[str, Any]) -> tuple[AppendEvent, tuple[Transition, ...]]:
+    def _planned(
+        self, found: Found, change: dict[str, Any], check: Check | None
+    ) -> tuple[AppendEvent, tuple[Transition, ...]]:
+        if check is not None:
+            check(resolve(self._kit.store, found.id))
         # As it stands now: who was faster said something, too.
         before = annotation_of(self._reader, found)
         data = write_annotation(replace(before, **change, by=actor_of(self._kit)))

@@ -45,6 +45,9 @@ Edit = Callable[[dict[str, Any]], dict[str, Any]]
 
 if TYPE_CHECKING:
     from holdfast.application.engine import Engine
+    from holdfast.application.planned import Check
+    from holdfast.application.recovery.statuses import Standing
+    from holdfast.domain.annotation import Annotation
 
 
 class Recording:
@@ -186,6 +189,17 @@ class Recording:
             LegalHoldError: the workflow has to stay as it is.
         """
         return self._engine.removing.keep_only(workflow_id, keep, through=through)
+
+    def annotate(
+        self, name: CheckpointName, labels: Collection[str] | None, note: str | None, check: Check
+    ) -> Annotation:
+        """Say something about a checkpoint, unless it stands in a way that a check refuses."""
+        return self._engine.annotations.annotate(name, labels, note, check=check)
+
+    def pin(self, name: CheckpointName, check: Check, *, is_kept: bool) -> Standing:
+        """Pin a checkpoint or unpin it, unless it stands in a way that a check refuses."""
+        statuses = self._engine.statuses
+        return (statuses.pin if is_kept else statuses.unpin)(name, check=check)
 
     def packs(self, value: Any) -> bool:
         """Tell whether a value can be stored as it is."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 import holdfast
 from holdfast.application.resolve import resolve
 from holdfast.domain.telemetry import FoundBy
+from holdfast.server.acting import begin
 from holdfast.server.etags import checkpoint_etag
 from tests.application.watched import Heard
 from tests.damage import Spoiler
@@ -127,6 +130,46 @@ def test_labels_and_a_note_are_given_by_the_version_and_told(served):
     assert act(call, "PATCH", PATH, {"If-Match": etag}, note="other").status_code == 412
     kept = act(call, "PATCH", PATH, {"If-Match": shown.headers["etag"]}, pinned=True, labels=[])
     assert (kept.json()["pinned"], kept.json()["labels"], kept.json()["note"]) == (True, [], "a plan")
+
+
+def together(monkeypatch, many):
+    """Let requests go on to their change only once so many have matched the version."""
+    matched = threading.Barrier(many)
+
+    def begin_together(*given):
+        matched.wait(30)
+        return begin(*given)
+
+    monkeypatch.setattr("holdfast.server.api.upkeep.begin", begin_together)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda number: {"note": f"note {number}"},
+        lambda number: {"pinned": True},
+        lambda number: {"note": f"note {number}", "labels": [f"l{number}"], "pinned": True},
+    ],
+    ids=["note", "pin", "both"],
+)
+def test_of_all_who_change_one_version_at_once_exactly_one_does(served, monkeypatch, change):
+    call, desk = served
+    etag = call("GET", PATH).headers["etag"]
+    together(monkeypatch, 4)
+    callers = [caller_for(call.client, desk, "operator", name=f"caller-{number}") for number in range(4)]
+
+    def changed(number):
+        return act(callers[number], "PATCH", PATH, {"If-Match": etag}, **change(number))
+
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(changed, range(4)))
+    assert sorted(answer.status_code for answer in answers) == [200, 412, 412, 412]
+    [(number, won)] = [(at, answer) for at, answer in enumerate(answers) if answer.status_code == 200]
+    for name, value in change(number).items():
+        assert won.json()[name] == value
+    shown = call("GET", PATH)
+    assert shown.headers["etag"].startswith(won.headers["etag"].removesuffix('"'))
+    assert shown.json()["note"] == won.json()["note"]
 
 
 def test_a_label_that_was_given_later_is_listed_by(served):

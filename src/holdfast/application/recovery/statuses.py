@@ -11,7 +11,7 @@ from typing import Any
 from holdfast.application.commands import AppendEvent, CheckpointName
 from holdfast.application.commit_queue import Ticket
 from holdfast.application.kit import Kit
-from holdfast.application.planned import commit_planned
+from holdfast.application.planned import Check, commit_planned
 from holdfast.application.reading import Reader
 from holdfast.application.resolve import Found, resolve
 from holdfast.application.writer import Writer
@@ -81,13 +81,21 @@ class Statuses:
         """
         return self._change(name, lambda checkpoint: checkpoint.mark_failed(error, self._kit.clock.now()))
 
-    def pin(self, name: CheckpointName) -> Standing:
-        """Keep a checkpoint whatever the retention policy says."""
-        return self._change(name, self._touched, pinned=True)
+    def pin(self, name: CheckpointName, *, check: Check | None = None) -> Standing:
+        """Keep a checkpoint whatever the retention policy says.
 
-    def unpin(self, name: CheckpointName) -> Standing:
-        """Leave a checkpoint to the retention policy again."""
-        return self._change(name, self._touched, pinned=False)
+        Args:
+            check: looks at it as it stands when it is pinned, and may refuse.
+        """
+        return self._change(name, self._touched, pinned=True, check=check)
+
+    def unpin(self, name: CheckpointName, *, check: Check | None = None) -> Standing:
+        """Leave a checkpoint to the retention policy again.
+
+        Args:
+            check: looks at it as it stands when it is unpinned, and may refuse.
+        """
+        return self._change(name, self._touched, pinned=False, check=check)
 
     def told(self, found: Found, error: BaseException) -> Standing:
         """Say how an error would be recorded, and record nothing: a completed checkpoint stays completed."""
@@ -105,18 +113,22 @@ class Statuses:
     def _touched(self, checkpoint: Checkpoint) -> Checkpoint:
         return replace(checkpoint, updated_at=self._kit.clock.now())
 
-    def _change(self, name: CheckpointName, move: Move, *, pinned: bool | None = None) -> Standing:
+    def _change(
+        self, name: CheckpointName, move: Move, *, pinned: bool | None = None, check: Check | None = None
+    ) -> Standing:
         """Commit a change on top of how the checkpoint stands; who was faster is looked at first."""
         found = resolve(self._kit.store, name)
         outcome: list[Standing] = []
-        plan = partial(self._planned, found, move, pinned, outcome)
+        plan = partial(self._planned, found, move, pinned, check, outcome)
         commit_planned(self._writer, self._wait, found.workflow_id, plan)
         return outcome[-1]
 
     def _planned(
-        self, found: Found, move: Move, pinned: bool | None, outcome: list[Standing]
+        self, found: Found, move: Move, pinned: bool | None, check: Check | None, outcome: list[Standing]
     ) -> tuple[AppendEvent, tuple[Transition, ...]]:
         current = resolve(self._kit.store, found.id)
+        if check is not None:
+            check(current)
         entry = current.entry
         moved = move(self._standing(current))
         stands = Standing(

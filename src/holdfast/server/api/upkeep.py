@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, TypeVar
 
@@ -12,14 +12,16 @@ from msgspec import UNSET, Meta, UnsetType
 
 from holdfast.application.annotating import annotation_of
 from holdfast.application.reading import Reader
+from holdfast.application.resolve import Found as Checkpoint
 from holdfast.application.resolve import resolve
 from holdfast.application.validate import list_workflow, told, validate_listed
 from holdfast.domain.access import Scope
-from holdfast.domain.annotation import LABEL_CHARS_MAX, LABELS_MAX, NOTE_CHARS_MAX, check_labels
+from holdfast.domain.annotation import LABEL_CHARS_MAX, LABELS_MAX, NOTE_CHARS_MAX, Annotation, check_labels
 from holdfast.domain.audit_type import AuditType, Outcome
 from holdfast.domain.errors import CheckpointError
 from holdfast.domain.event import decode_event
-from holdfast.domain.ids import GENESIS
+from holdfast.domain.ids import GENESIS, CheckpointID
+from holdfast.domain.record import Entry
 from holdfast.domain.time import timestamp_text
 from holdfast.server.acting import CHANGING, Acting, Name, begin
 from holdfast.server.api.reading import check_there
@@ -204,13 +206,10 @@ def change_checkpoint(desk: Desk, asked: Asked[None, Change]) -> Answer:
         raise Refusal(422, "invalid_request", "nothing is to be changed", hint="Send pinned, labels or note.")
     check_labels(labels or ())
     found = resolve(store, asked.path["checkpoint"])
-    check_match(checkpoint_etag(found.entry, annotation_of(desk.reader, found).event_seq), asked.headers)
+    version = _Version(desk.reader, asked.headers)
+    version.check(found)
     begin(desk, asked, "changeCheckpoint", found.workflow_id)
-    if labels is not None or note is not None:
-        desk.service.annotate(found.id, labels=labels, note=note)
-    if body.pinned is not UNSET:
-        (desk.service.pin if body.pinned else desk.service.unpin)(found.id)
-    entry, said = resolve(store, found.id).entry, annotation_of(desk.reader, found)
+    entry, said = _changed(desk, body, found.id, version)
     may_look = asked.identity.may(Scope.STATE_READ)
     standing = Standing(
         str(found),
@@ -222,6 +221,43 @@ def change_checkpoint(desk: Desk, asked: Asked[None, Change]) -> Answer:
         said.note if may_look else "",
     )
     return Answer(standing, 200, {"ETag": checkpoint_etag(entry, said.event_seq)})
+
+
+class _Version:
+    """How a checkpoint stands, held against If-Match each time that a change of it is planned."""
+
+    def __init__(self, reader: Reader, headers: Mapping[str, str]) -> None:
+        self._reader = reader
+        self._headers = headers
+        self.entry: Entry | None = None
+        self.said = Annotation()
+
+    def look(self, found: Checkpoint) -> None:
+        """Remember how it stands."""
+        self.entry, self.said = found.entry, annotation_of(self._reader, found)
+
+    def check(self, found: Checkpoint) -> None:
+        """Refuse a change of what is not as it was seen."""
+        self.look(found)
+        check_match(checkpoint_etag(found.entry, self.said.event_seq), self._headers)
+
+
+def _changed(desk: Desk, body: Change, name: CheckpointID, version: _Version) -> tuple[Entry, Annotation]:
+    """Change what is asked for if the version is still that one; answer how it stands by this change."""
+    labels, note, recording = _given(body.labels), _given(body.note), desk.service.recording
+    said, check = None, version.check
+    if labels is not None or note is not None:
+        said = recording.annotate(name, labels, note, check)
+        # That was the version asked for; the other half belongs to it, whatever came in between.
+        check = version.look
+    pinned = _given(body.pinned)
+    stands = None if pinned is None else recording.pin(name, check, is_kept=pinned)
+    entry = version.entry
+    assert entry is not None
+    if stands is not None:
+        status, retries = str(stands.status), stands.retry_count
+        entry = replace(entry, status=status, retry_count=retries, pinned=stands.pinned)
+    return entry, version.said if said is None else said
 
 
 def _given(value: _T | UnsetType) -> _T | None:
