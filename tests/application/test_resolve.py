@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+import holdfast
 from holdfast.application.resolve import as_point, living, resolve, uuid_of
 from holdfast.application.service import CheckpointService
 from holdfast.domain.errors import CheckpointNotFoundError, InvalidIdError
-from holdfast.domain.ids import CheckpointID, folder_name
+from holdfast.domain.ids import CheckpointID, folder_name, shard
 from holdfast.domain.state import WorkflowState
 from holdfast.ports import Store
 from tests.application.services import make_service
@@ -51,12 +54,44 @@ def test_a_text_names_a_checkpoint(store: Store, name: str, sequence: int) -> No
     assert resolve(store, name).entry.sequence == sequence
 
 
-def test_the_path_of_a_checkpoint_file_names_it(store: Store) -> None:
-    path = f"/somewhere/.holdfast/checkpoints/fc/{folder_name('W')}/checkpoint_000002.json"
-    assert resolve(store, path).id.sequence == 2
-    assert str(resolve(store, path.replace("/", "\\"))) == "W@2"
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Store]:
+    """A store in a folder, reached by a link, beside which others may lie."""
+    (tmp_path / "link").symlink_to(tmp_path)
+    with holdfast.open(f"file:{tmp_path}/link/store") as opened:
+        for number in range(3):
+            opened.create_checkpoint("W", {"n": number})
+        yield opened._engine.kit.store
+
+
+def test_the_path_of_a_checkpoint_file_names_it(kept: Store, tmp_path: Path, monkeypatch) -> None:
+    path = f"{tmp_path}/store/checkpoints/{shard('W')}/{folder_name('W')}/checkpoint_000002.json"
+    assert resolve(kept, path).id.sequence == 2
+    assert resolve(kept, path.replace(f"{tmp_path}/store", f"{tmp_path}/link/store")).id.sequence == 2
+    assert str(resolve(kept, path.replace("/", "\\"))) == "W@2"
+    monkeypatch.chdir(tmp_path / "store")
     with pytest.raises(CheckpointNotFoundError):
-        resolve(store, "checkpoints/aa/other/checkpoint_000002.json")
+        resolve(kept, "checkpoints/aa/other/checkpoint_000002.json")
+
+
+def test_a_checkpoint_file_of_another_store_names_none_of_this_one(kept: Store, tmp_path: Path) -> None:
+    inside = f"checkpoints/{shard('W')}/{folder_name('W')}/checkpoint_000002.json"
+    # The last one is a store in the folder of this one.
+    for root in ("/somewhere/.holdfast", f"{tmp_path}/store2", f"{tmp_path}/store/kept"):
+        with pytest.raises(CheckpointNotFoundError, match="not in this store"):
+            resolve(kept, f"{root}/{inside}")
+
+
+def test_a_store_that_is_no_folder_has_no_checkpoint_files(store: Store) -> None:
+    path = f"/somewhere/.holdfast/checkpoints/{shard('W')}/{folder_name('W')}/checkpoint_000002.json"
+    with pytest.raises(CheckpointNotFoundError, match="not in this store"):
+        resolve(store, path)
+
+
+def test_a_file_of_changes_is_no_checkpoint_file(kept: Store, tmp_path: Path) -> None:
+    folder = f"{tmp_path}/store/checkpoints/{shard('W')}/{folder_name('W')}"
+    with pytest.raises(InvalidIdError, match="changes of several checkpoints"):
+        resolve(kept, f"{folder}/checkpoint_000001.deltas.jsonl")
 
 
 @pytest.mark.parametrize(

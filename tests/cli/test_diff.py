@@ -8,7 +8,7 @@ import pytest
 from holdfast import bootstrap
 from holdfast.cli.exits import Exit
 from tests.application.insight.test_differences import applied
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, fill
 
 
 @pytest.fixture
@@ -185,3 +185,16 @@ def test_a_field_that_only_stands_elsewhere_is_no_change(run: Run, tmp_path: Pat
     ]
     stat = run("diff", "WF@1", "WF@2", "--format", "stat", "--store", tmp_path / "store").out.splitlines()
     assert stat[-1].split() == ["context", "1", "0", "1"]
+
+
+def test_files_are_compared_in_the_store_they_lie_in(run: Run, store: Path, tmp_path: Path):
+    fill(tmp_path / "other")
+    [mine], [theirs] = (
+        list(place.glob("checkpoints/*/wf-1*/checkpoint_000001.json"))
+        for place in (store, tmp_path / "other")
+    )
+    assert run("diff", mine, mine).exit_code == 0
+    refused = run("diff", mine, theirs)
+    assert (refused.exit_code, refused.out) == (Exit.NOT_FOUND, "")
+    assert "the file is not in this store" in refused.err
+    assert run("diff", "WF-1@2", theirs, "--store", store).exit_code == Exit.NOT_FOUND

@@ -156,6 +156,13 @@ def test_a_file_outside_of_a_store_cannot_be_verified_and_is_not_shown(run: Run,
     assert result.exit_code == Exit.NO_STORE and "--store" in result.err
 
 
+def test_a_checkpoint_file_of_another_store_is_not_answered_with_ours(run: Run, store: Path, tmp_path: Path):
+    fill(tmp_path / "other")
+    result = run("show", file_of(tmp_path / "other"), "--store", store)
+    assert (result.exit_code, result.out) == (Exit.NOT_FOUND, "")
+    assert "the file is not in this store" in result.err
+
+
 def test_a_damaged_checkpoint_ends_with_20_and_shows_nothing(run: Run, store: Path):
     damage_record(store, 2)
     for name in ("WF-1@2", "WF-1@3"):

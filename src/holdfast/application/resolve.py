@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from itertools import islice
@@ -10,12 +11,15 @@ from pathlib import PurePath
 from holdfast.application.commands import CheckpointName
 from holdfast.domain.checkpoint import CheckpointMeta
 from holdfast.domain.errors import CheckpointConflictError, CheckpointNotFoundError, InvalidIdError
-from holdfast.domain.ids import CheckpointID, CheckpointRef, check_workflow_id, folder_name, parse_ref
+from holdfast.domain.ids import CheckpointID, CheckpointRef, check_workflow_id, folder_name, parse_ref, shard
 from holdfast.domain.record import Entry, Head
 from holdfast.domain.value import value
 from holdfast.ports import Store
 
 _WHOLE_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_DELTAS_SUFFIX = ".deltas.jsonl"
+#: How deep a checkpoint's file lies: below the folders of all, of its shard and of its workflow.
+_DEPTH = 4
 _LIST_HINT = "See `holdfast list` for what is there."
 
 
@@ -167,10 +171,30 @@ def _by_uuid(store: Store, prefix: str) -> Found:
 
 
 def _workflow_of_file(store: Store, path: str) -> str:
-    folder = PurePath(path.replace("\\", "/")).parent.name
-    for workflow_id in store.workflows():
-        if folder_name(workflow_id) == folder:
+    if path.endswith(_DELTAS_SUFFIX):
+        raise InvalidIdError(
+            "this file holds changes of several checkpoints, and is none of them",
+            place=path,
+            hint="Name the one that is meant: WF@42.",
+        )
+    folders = _folders_in_store(store, path)
+    for workflow_id in store.workflows() if folders else ():
+        if folders == (shard(workflow_id), folder_name(workflow_id)):
             return workflow_id
     raise CheckpointNotFoundError(
-        "the file is not in the folder of a workflow of this store", place=path, hint=_LIST_HINT
+        "the file is not in this store",
+        place=path,
+        hint="Open the store that it lies in, or name the checkpoint by its workflow: WF@42.",
     )
+
+
+def _folders_in_store(store: Store, path: str) -> tuple[str, ...]:
+    """Answer the folders of a shard and a workflow that a file lies in; none: it is not in this store."""
+    scheme, _, root = store.url.partition(":")
+    if scheme != "file":
+        return ()
+    # Another store may have a workflow of that name, and be this one by another way.
+    real = PurePath(os.path.realpath(path.replace("\\", "/")))
+    above = PurePath(os.path.realpath(root))
+    inside = real.relative_to(above).parts if real.is_relative_to(above) else ()
+    return inside[1:-1] if len(inside) == _DEPTH else ()

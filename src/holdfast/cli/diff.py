@@ -12,7 +12,7 @@ import click
 from holdfast.cli.exits import Exit
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.moments import read_point
-from holdfast.cli.opening import reading
+from holdfast.cli.opening import at_its_store, is_file, reading
 from holdfast.cli.output import Output, counted, safe
 from holdfast.cli.pointer import parse_pointer
 from holdfast.cli.points import app_for, app_option, find_point, tell_points, travel_in
@@ -72,6 +72,9 @@ def command(
     passed_over = [parse_pointer(one) for one in ignore]
     if () in passed_over:
         raise click.UsageError("--ignore of the whole state leaves nothing to compare")
+    if b is None or is_file(b):
+        # Where just one is a file, the other's store is the one that is meant.
+        call = at_its_store(call, a)
     with reading(call, app=app_for(app, a, b)) as kit:
         first = find_point(kit, a)
         old, new = (first, find_point(kit, b)) if b is not None else (travel_in(kit).before(first), first)

@@ -266,6 +266,13 @@ def store_above(path: str) -> str | None:
     return folder
 
 
+def is_file(checkpoint: str) -> bool:
+    """Tell whether a person wrote the path of a checkpoint file."""
+    from holdfast.domain.ids import parse_ref
+
+    return bool(parse_ref(checkpoint).path)
+
+
 def at_its_store(call: Call, checkpoint: str) -> Call:
     """Look for a file in the store it lies in, unless another one was named."""
     from holdfast.domain.ids import parse_ref

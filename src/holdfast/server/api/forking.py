@@ -15,6 +15,7 @@ from holdfast.domain.ids import check_workflow_id
 from holdfast.domain.json_patch import EditError
 from holdfast.domain.state import WorkflowState
 from holdfast.server.acting import CHANGING, READING, Acting, Name, begin
+from holdfast.server.api.reading import check_meaning
 from holdfast.server.desk import Desk
 from holdfast.server.equal_commands import assignment, command
 from holdfast.server.json_patch import Edit, steps
@@ -65,12 +66,17 @@ class Forked(msgspec.Struct):
     edits: int
 
 
+def _point(desk: Desk, asked: Asked[Any, Any]) -> Point:
+    check_meaning(desk, asked.path["checkpoint"])
+    return desk.travel.at(asked.path["checkpoint"])
+
+
 def plan_fork(desk: Desk, asked: Asked[None, WhatToFork]) -> ForkPlan:
     """Tell what a fork would make."""
     body = asked.body
     check_workflow_id(body.new_workflow_id)
     _check_scope(asked, body.edits)
-    point = desk.travel.at(asked.path["checkpoint"])
+    point = _point(desk, asked)
     if body.edits:
         _edited(desk, point, body.new_workflow_id, body.edits)
         desk.note_looked(point)
@@ -91,7 +97,7 @@ def fork(desk: Desk, asked: Asked[None, Fork]) -> Forked:
     body = asked.body
     check_workflow_id(body.new_workflow_id)
     _check_scope(asked, body.edits)
-    point = desk.travel.at(asked.path["checkpoint"])
+    point = _point(desk, asked)
     check_free(desk.kit.store, body.new_workflow_id)
     changed = _edited(desk, point, body.new_workflow_id, body.edits) if body.edits else None
     begin(desk, asked, "fork", body.new_workflow_id)

@@ -18,6 +18,7 @@ from holdfast.domain.quarantine import Part as SetAsidePart
 from holdfast.domain.quarantine import Quarantined, Release
 from holdfast.domain.recovery_plan import Damage
 from holdfast.server.acting import CHANGING, READING, Acting, Name, begin
+from holdfast.server.api.reading import found_checkpoint
 from holdfast.server.desk import Desk
 from holdfast.server.operation import Asked, Operation
 from holdfast.server.slices import Part, part_of
@@ -95,7 +96,7 @@ def get_quarantined(desk: Desk, asked: Asked[None, None]) -> QuarantineDetail:
 
 def set_aside(desk: Desk, asked: Asked[None, SetAside]) -> QuarantineRow:
     """Set a checkpoint aside: it is not used any more until it is released."""
-    found = resolve(desk.kit.store, asked.body.checkpoint)
+    found = found_checkpoint(desk, asked.body.checkpoint)
     reason = begin(desk, asked, "setAside", found.workflow_id)
     return _row(desk.service.quarantine.put(found.workflow_id, found.entry.sequence, reason))
 

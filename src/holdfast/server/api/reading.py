@@ -99,10 +99,16 @@ def check_meaning(desk: Desk, name: str) -> None:
     """Refuse a name that may mean several checkpoints, and tell which.
 
     Raises:
+        CheckpointNotFoundError: it is the path of a file.
         InvalidIdError: the name is none.
         Refusal: it is the beginning of several UUIDs.
     """
     ref, store = parse_ref(writable(name)), desk.kit.store
+    if ref.path:
+        # Whoever asks from elsewhere has no business with the files of this machine, or what is where.
+        raise CheckpointNotFoundError(
+            "a checkpoint is not named by a file here", place=name, hint="Name it by its workflow: WF@42."
+        )
     if not ref.uuid or store.head(ref.workflow_id).sequence:
         return
     meant = [f"{found}@{entry.sequence}" for found, entry in store.find(ref.uuid) if not entry.pruned]

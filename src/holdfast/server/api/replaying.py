@@ -15,7 +15,7 @@ from holdfast.domain.access import Scope
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.replay import SkippedEvent
 from holdfast.server.acting import CHANGING, Acting, Name, begin
-from holdfast.server.api.reading import check_there
+from holdfast.server.api.reading import check_meaning, check_there
 from holdfast.server.desk import Desk
 from holdfast.server.operation import Answer, Asked, Operation
 from holdfast.server.operations import OperationRow, Progress
@@ -88,6 +88,8 @@ def replay(desk: Desk, asked: Asked[None, Replay]) -> Answer:
     """Run the reducers again; nothing in the workflow is changed."""
     body = asked.body
     check_there(desk, body.workflow_id)
+    for name in filter(None, (body.start, body.end)):
+        check_meaning(desk, name)
     begin(desk, asked, "replay", body.workflow_id)
     return desk.operations.start(
         "replay",

@@ -13,7 +13,6 @@ from msgspec import UNSET, Meta, UnsetType
 from holdfast.application.annotating import annotation_of
 from holdfast.application.reading import Reader
 from holdfast.application.resolve import Found as Checkpoint
-from holdfast.application.resolve import resolve
 from holdfast.application.validate import list_workflow, told, validate_listed
 from holdfast.domain.access import Scope
 from holdfast.domain.annotation import LABEL_CHARS_MAX, LABELS_MAX, NOTE_CHARS_MAX, Annotation, check_labels
@@ -24,7 +23,7 @@ from holdfast.domain.ids import GENESIS, CheckpointID
 from holdfast.domain.record import Entry
 from holdfast.domain.time import timestamp_text
 from holdfast.server.acting import CHANGING, Acting, Name, begin
-from holdfast.server.api.reading import check_there
+from holdfast.server.api.reading import check_there, found_checkpoint
 from holdfast.server.desk import Desk
 from holdfast.server.etags import check_match, checkpoint_etag
 from holdfast.server.operation import Answer, Asked, Operation
@@ -101,7 +100,7 @@ class Standing(msgspec.Struct):
 
 def validate_checkpoint(desk: Desk, asked: Asked[None, Acting]) -> Validation:
     """Check one checkpoint."""
-    found = resolve(desk.kit.store, asked.path["checkpoint"])
+    found = found_checkpoint(desk, asked.path["checkpoint"])
     begin(desk, asked, "validateCheckpoint", found.workflow_id)
     result = desk.service.validate_checkpoint(str(found))
     return Validation(str(found), result.valid, list(result.problems), list(result.notes))
@@ -200,12 +199,12 @@ def _tell(desk: Desk, body: Validate, tally: _Tally) -> None:
 
 def change_checkpoint(desk: Desk, asked: Asked[None, Change]) -> Answer:
     """Pin a checkpoint or leave it to retention again, and say something about it."""
-    body, store = asked.body, desk.kit.store
+    body = asked.body
     labels, note = _given(body.labels), _given(body.note)
     if body.pinned is UNSET and labels is None and note is None:
         raise Refusal(422, "invalid_request", "nothing is to be changed", hint="Send pinned, labels or note.")
     check_labels(labels or ())
-    found = resolve(store, asked.path["checkpoint"])
+    found = found_checkpoint(desk, asked.path["checkpoint"])
     version = _Version(desk.reader, asked.headers)
     version.check(found)
     begin(desk, asked, "changeCheckpoint", found.workflow_id)
