@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,51 @@ def test_a_person_at_a_terminal_is_asked(run: Run, long: Path, monkeypatch, answ
     result = run("prune", "WF-A", *TWO, "--store", long)
     assert result.exit_code == exit_code
     assert len(listed(run, long, "WF-A")) == kept
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> None:
+    """Let a person say yes, once something has happened after the plan was shown."""
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("click.confirm", lambda text, **settings: bool((meanwhile(), True)))
+
+
+def test_what_was_answered_goes_and_nothing_that_was_committed_meanwhile(run: Run, long: Path, monkeypatch):
+    def commit() -> None:
+        with bootstrap.open(str(long), retain=False) as service:
+            for number in range(20):
+                service.create_checkpoint("WF-A", {"later": number})
+
+    answering(monkeypatch, commit)
+    result = run("prune", "WF-A", *TWO, "--store", long)
+    assert result.exit_code == 0
+    assert listed(run, long, "WF-A") == list(range(11, 33))
+    assert result.out.splitlines()[-1].split()[:3] == ["WF-A", "22", "10"]
+    assert run("validate", "--deep", "--store", long).exit_code == 0
+
+
+def test_what_was_answered_and_may_not_go_any_more_is_told(run: Run, long: Path, monkeypatch):
+    def pin() -> None:
+        with bootstrap.open(str(long), retain=False) as service:
+            service.pin("WF-A@3")
+
+    answering(monkeypatch, pin)
+    result = run("prune", "WF-A", *TWO, "--store", long)
+    assert result.exit_code == Exit.LOCKED
+    assert "what would go is not what was shown any more" in result.err
+    assert listed(run, long, "WF-A") == list(range(1, 13))
+
+
+def test_what_is_kept_is_counted_afterwards(run: Run, long: Path, monkeypatch):
+    real = CheckpointService.prune_checkpoints
+
+    def prune_late(self, workflow_id, *args, **settings):
+        for number in range(20):
+            self.create_checkpoint(workflow_id, {"later": number})
+        return real(self, workflow_id, *args, **settings)
+
+    monkeypatch.setattr(CheckpointService, "prune_checkpoints", prune_late)
+    (one,) = run("prune", "WF-A", *TWO, "--yes", "--json", "--store", long).data["workflows"]
+    assert one["kept"] == len(listed(run, long, "WF-A")) > 0
 
 
 def test_nothing_to_remove_is_no_failure(run: Run, long: Path):

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from holdfast.application.planned import Check
     from holdfast.application.recovery.statuses import Standing
     from holdfast.domain.annotation import Annotation
+    from holdfast.domain.retention import RetentionPolicy
 
 
 class Recording:
@@ -189,6 +190,15 @@ class Recording:
             LegalHoldError: the workflow has to stay as it is.
         """
         return self._engine.removing.keep_only(workflow_id, keep, through=through)
+
+    def prune_shown(self, workflow_id: str, policy: RetentionPolicy, shown: Collection[int]) -> PruneResult:
+        """Remove just those checkpoints that somebody was shown, if a policy still lets all of them go.
+
+        Raises:
+            CheckpointConflictError: it does not any more; nothing was removed.
+            LegalHoldError: the workflow has to stay as it is.
+        """
+        return self._engine.removing.prune_shown(workflow_id, policy, shown)
 
     def annotate(
         self, name: CheckpointName, labels: Collection[str] | None, note: str | None, check: Check

@@ -8,7 +8,16 @@ from holdfast.application.commands import CheckpointName
 from holdfast.application.holding import Holds
 from holdfast.application.kit import Kit
 from holdfast.application.resolve import resolve
-from holdfast.application.retain import PruneResult, plan_delete, plan_keep, plan_prune, secure, write_whole
+from holdfast.application.retain import (
+    Plan,
+    PruneResult,
+    plan_delete,
+    plan_keep,
+    plan_prune,
+    plan_shown,
+    secure,
+    write_whole,
+)
 from holdfast.application.trailing import Trail
 from holdfast.application.writer import Writer
 from holdfast.domain.errors import CheckpointNotFoundError
@@ -45,6 +54,23 @@ class Removing:
         secure(self._kit, workflow_id, policy)
         removed = self._writer.remove(workflow_id, lambda: plan_prune(self._kit, workflow_id, policy))
         return self._counted(removed, asked_by)
+
+    def prune_shown(self, workflow_id: str, policy: RetentionPolicy, shown: Collection[int]) -> PruneResult:
+        """Remove just those checkpoints that somebody was shown, if a policy still lets all of them go.
+
+        Raises:
+            CheckpointConflictError: it does not any more; nothing was removed.
+            LegalHoldError: the workflow has to stay as it is.
+        """
+
+        def plan() -> Plan:
+            return plan_shown(self._kit, workflow_id, policy, shown)
+
+        with self._trail.refusals(workflow_id):
+            self._holds.check(workflow_id=check_workflow_id(workflow_id))
+            plan()
+        secure(self._kit, workflow_id, policy)
+        return self._counted(self._writer.remove(workflow_id, plan))
 
     def _counted(self, removed: PruneResult, asked_by: str = "asked") -> PruneResult:
         if self._kit.observer is not None:

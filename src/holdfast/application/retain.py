@@ -11,7 +11,7 @@ from holdfast.application.kit import Kit
 from holdfast.application.loading import caption_of
 from holdfast.application.restore import Restorer
 from holdfast.application.survey import survey
-from holdfast.domain.errors import UNUSABLE, CheckpointError
+from holdfast.domain.errors import UNUSABLE, CheckpointConflictError, CheckpointError
 from holdfast.domain.record import Entry, KeyframeEntry, Removal
 from holdfast.domain.retention import RetentionPolicy, Selection, removal, select
 
@@ -49,6 +49,24 @@ def plan_prune(kit: Kit, workflow_id: str, policy: RetentionPolicy) -> Plan:
     entries, keyframes = list(kit.store.entries(workflow_id)), kit.store.keyframes(workflow_id)
     selection, _ = _select(kit, workflow_id, entries, keyframes, policy)
     return _plan(entries, keyframes, selection.keep)
+
+
+def plan_shown(kit: Kit, workflow_id: str, policy: RetentionPolicy, shown: Collection[int]) -> Plan:
+    """Work out what goes with just those checkpoints that somebody was shown.
+
+    Raises:
+        CheckpointConflictError: not all of them may go any more.
+    """
+    entries, keyframes = list(kit.store.entries(workflow_id)), kit.store.keyframes(workflow_id)
+    selection, _ = _select(kit, workflow_id, entries, keyframes, policy)
+    if not selection.keep or not set(shown).issubset(selection.remove):
+        raise CheckpointConflictError(
+            "what would go is not what was shown any more",
+            place=workflow_id,
+            hint="Look at it again: somebody pinned, released or removed something meanwhile.",
+        )
+    # What has come since, and what has grown old enough since, stays until the next time.
+    return _plan(entries, keyframes, {*selection.keep, *selection.remove}.difference(shown))
 
 
 def plan_delete(kit: Kit, workflow_id: str, sequence: int) -> Plan:

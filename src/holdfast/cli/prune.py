@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -105,7 +105,7 @@ def command(call: Call, workflows: tuple[str, ...], change: Change, **rules: Any
         _print(call.output, plan, done=False)
         return
     _confirm(call.output, going, change)
-    _carry_out(call, going, policy, change.reason)
+    _carry_out(call, going, policy, change)
 
 
 def _policy(
@@ -126,35 +126,48 @@ def _planned(kit: Kit, workflow_id: str, policy: RetentionPolicy) -> _Removed:
     from holdfast.application.retain import plan_prune
 
     plan = plan_prune(kit, workflow_id, policy)
-    kept = sum(1 for _ in living(kit.store, workflow_id)) - len(plan.removal.sequences)
+    going = set(plan.removal.sequences)
+    kept = sum(1 for entry in living(kit.store, workflow_id) if entry.sequence not in going)
     return _Removed(workflow_id, kept, plan.removal.sequences, plan.freed_bytes)
 
 
-def _carry_out(call: Call, going: list[_Removed], policy: RetentionPolicy, reason: str | None) -> None:
+def _carry_out(call: Call, going: list[_Removed], policy: RetentionPolicy, change: Change) -> None:
     """Prune one workflow after the other; one that fails does not keep the others from it."""
     done: list[_Removed] = []
     failed: list[tuple[str, CheckpointError]] = []
     for planned in watched(call.output, going, "prune", what=lambda one: one.workflow_id):
         try:
-            done.append(_carried_out(call, planned, policy, reason))
+            done.append(_carried_out(call, planned, policy, change))
         except CheckpointError as error:
             failed.append((planned.workflow_id, error))
     if not done:
         raise failed[0][1]
-    _print(call.output, done, done=True, failed=failed)
+    _print(call.output, _counted(call, done), done=True, failed=failed)
     if failed:
         raise click.exceptions.Exit(Exit.PARTIAL)
 
 
-def _carried_out(call: Call, planned: _Removed, policy: RetentionPolicy, reason: str | None) -> _Removed:
+def _carried_out(call: Call, planned: _Removed, policy: RetentionPolicy, change: Change) -> _Removed:
+    name = planned.workflow_id
     try:
-        with writing(call, reason=reason, workflow_id=planned.workflow_id) as service:
-            result = service.prune_checkpoints(planned.workflow_id, policy=policy)
+        with writing(call, reason=change.reason, workflow_id=name) as service:
+            if change.yes:
+                result = service.prune_checkpoints(name, policy=policy)
+            else:
+                # Somebody said yes to just these; a program may have committed since.
+                result = service.recording.prune_shown(name, policy, planned.sequences)
     except DiskFullError as full:
         # Elsewhere one is told to prune.
         raise DiskFullError(full.message, place=full.place, hint=_FULL_HINT) from full
-    kept = planned.kept + len(planned.sequences) - int(result)
-    return _Removed(planned.workflow_id, kept, result.removed, result.freed_bytes)
+    return _Removed(name, planned.kept, result.removed, result.freed_bytes)
+
+
+def _counted(call: Call, done: list[_Removed]) -> list[_Removed]:
+    """Count what is kept as it stands now: programs go on writing while others prune."""
+    from holdfast.application.resolve import living
+
+    with reading(call) as kit:
+        return [replace(one, kept=sum(1 for _ in living(kit.store, one.workflow_id))) for one in done]
 
 
 def _confirm(output: Output, going: list[_Removed], change: Change) -> None:
