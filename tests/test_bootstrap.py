@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import resource
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -16,12 +17,14 @@ from holdfast.adapters.memory import MemoryStore
 from holdfast.application.app import App
 from holdfast.config import Config
 from holdfast.domain.errors import (
+    CheckpointError,
     CheckpointWriteError,
     ConfigError,
     StoreNotFoundError,
     UnsupportedTypeError,
 )
 from holdfast.domain.plain import TypeRegistry
+from tests.cli.conftest import without_privileges
 
 
 @dataclass
@@ -52,6 +55,17 @@ def test_a_store_that_is_not_there_is_not_created_unasked(tmp_path: Path) -> Non
     with pytest.raises(StoreNotFoundError):
         bootstrap.open(str(tmp_path / "none"), create=False)
     assert not (tmp_path / "none").exists()
+
+
+def test_a_path_below_a_folder_that_may_not_be_entered_is_told_as_such() -> None:
+    # Those of pytest may not be entered by others, and whoever owns one may.
+    with tempfile.TemporaryDirectory() as place:
+        locked = Path(place) / "locked"
+        locked.mkdir()
+        Path(place).chmod(0o755)
+        locked.chmod(0)
+        with without_privileges(), pytest.raises(CheckpointError, match="Permission denied"):
+            bootstrap.open(f"{locked}/store")
 
 
 def test_what_was_kept_is_there_after_reopening_even_to_read_only(tmp_path: Path) -> None:

@@ -54,7 +54,8 @@ def _open_file(path: str, config: Config, read_only: bool, create: bool) -> Stor
 
     if not path:
         raise ConfigError("the URL names no folder", place="file:", hint="Write file:PATH.")
-    if Path(path).is_file():
+    # That of a Path raises where a folder above may not be looked into; the store says that in our words.
+    if os.path.isfile(path):
         raise ConfigError(
             "this is a file, and a store of files is a folder",
             place=path,

@@ -205,6 +205,20 @@ def test_a_name_that_can_be_none_is_wrong_usage(run: Run, store: Path):
         assert len(result.err.splitlines()) <= 3
 
 
+def test_a_store_below_a_folder_that_is_not_ours_to_enter_ends_with_13(
+    run: Run, public_folder: Path, monkeypatch
+):
+    place = public_folder / "locked" / "store"
+    fill(place)
+    place.parent.chmod(0)
+    monkeypatch.chdir(public_folder)
+    with without_privileges():
+        result = run("list", "--store", place)
+    place.parent.chmod(0o700)
+    assert (result.exit_code, result.out) == (Exit.UNREACHABLE, "")
+    assert "Permission denied" in result.err and "defect" not in result.err
+
+
 def test_the_store_above_a_file_is_found(store: Path, tmp_path: Path):
     assert store_above(str(store / "checkpoints" / "x" / "y")) == str(store)
     lone = tmp_path / "lone"
