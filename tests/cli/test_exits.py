@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from holdfast.cli.exits import EXIT_OF_ERROR, Exit, Failure, exit_of
+from holdfast.cli.exits import EXIT_OF_ERROR, Exit, Failure, exit_of, was_interrupted
 from holdfast.domain.errors import all_codes
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
@@ -61,3 +61,13 @@ def test_a_failure_carries_what_its_report_needs():
         "here",
         "ask",
     )
+
+
+def test_an_interrupt_is_found_wherever_it_stands_in_the_chain():
+    first, second, alone = ValueError("a"), ImportError("b"), ValueError("c")
+    first.__cause__, second.__context__ = KeyboardInterrupt(), first
+    assert was_interrupted(KeyboardInterrupt()) and was_interrupted(first) and was_interrupted(second)
+    second.__suppress_context__ = True
+    # One that stands for itself ends the search, and so does a circle.
+    alone.__context__, first.__cause__ = first, alone
+    assert not was_interrupted(second) and not was_interrupted(alone)

@@ -112,6 +112,15 @@ def test_an_interrupt_ends_with_130(run: Run, monkeypatch):
         assert run("version").exit_code == Exit.INTERRUPTED
 
 
+def test_an_error_that_an_interrupt_was_made_into_is_one_too(run: Run, monkeypatch):
+    error = ImportError("initialization failed")
+    error.__cause__ = KeyboardInterrupt()
+    fail_with(monkeypatch, error)
+    result = run("version")
+    assert result.exit_code == Exit.INTERRUPTED
+    assert result.err == "error: interrupted\n"
+
+
 def test_a_warning_is_one_line(run: Run, monkeypatch):
     @click.command("version", cls=group.StoreCommand)
     def warning(call: group.Call) -> None:

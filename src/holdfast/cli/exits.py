@@ -88,6 +88,18 @@ def exit_of(code: str) -> Exit:
     return EXIT_OF_ERROR.get(code, Exit.UNEXPECTED)
 
 
+def was_interrupted(error: BaseException) -> bool:
+    """Tell whether an interrupt is what an error came of."""
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        if isinstance(cause, KeyboardInterrupt):
+            return True
+        seen.add(id(cause))
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    return False
+
+
 class Failure(Exception):
     """End a command with an exit code and a reason that no error of the library stands for."""
 

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import click
 
-from holdfast.cli.exits import Exit, Failure, exit_of
+from holdfast.cli.exits import Exit, Failure, exit_of, was_interrupted
 from holdfast.cli.group import holdfast
 from holdfast.cli.output import json_text, safe, wants_color
 from holdfast.cli.shared_options import VARIABLES
@@ -79,8 +79,7 @@ def _run(argv: list[str]) -> int:
     except BrokenPipeError:
         raise
     except (KeyboardInterrupt, click.Abort):
-        _report(argv, "interrupted", "interrupted", Exit.INTERRUPTED)
-        return Exit.INTERRUPTED
+        return _report_interrupted(argv)
     except CheckpointError as error:
         return _report(argv, error.code, error.message, exit_of(error.code), error.place, error.hint)
     except Failure as error:
@@ -95,7 +94,7 @@ def _run(argv: list[str]) -> int:
         said = f"the operating system refused ({error.strerror or error})"
         return _report(argv, "system_refused", said, Exit.UNEXPECTED, str(error.filename or ""))
     except Exception as error:
-        return _report_unexpected(argv, error)
+        return _report_interrupted(argv) if was_interrupted(error) else _report_unexpected(argv, error)
 
 
 def _report(argv: list[str], code: str, message: str, leave: Exit, place: str = "", hint: str = "") -> int:
@@ -138,6 +137,10 @@ def _last_given(argv: list[str], *names: str) -> str:
 def _usage_hint(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     return f"See `{context.command_path} --help`." if context is not None else ""
+
+
+def _report_interrupted(argv: list[str]) -> int:
+    return _report(argv, "interrupted", "interrupted", Exit.INTERRUPTED)
 
 
 def _report_unexpected(argv: list[str], error: Exception) -> int:
