@@ -9,9 +9,10 @@ import pytest
 
 from holdfast import bootstrap
 from holdfast.adapters.memory import MemoryStore
-from holdfast.application.audit.missing import Missing, _Numbers, is_told
+from holdfast.application.audit.missing import Missing, _Numbers, erased_at, is_told
 from holdfast.domain.errors import CheckpointNotFoundError
 from holdfast.domain.log_check import Verdict
+from holdfast.domain.time import timestamp_text
 from holdfast.domain.trail import read_fields
 from holdfast.ports import Store
 from tests.application.copies import copy
@@ -86,6 +87,17 @@ def test_a_workflow_is_told_of_until_it_is_erased(url: str):
         assert is_told(store, "INV-1") and not is_told(store, "INV")
         service.erasure.workflow("INV-1", reason="done with it")
         assert not is_told(store, "INV-1") and is_told(store, "INV-2")
+
+
+def test_when_a_workflow_was_erased_is_told(url: str):
+    fill(url)
+    with bootstrap.open(url) as service:
+        store = service._engine.kit.store
+        assert erased_at(store, "INV-1") == ""
+        service.erasure.workflow("INV-1", reason="done with it")
+        [told] = service.audit.query_events(workflow="INV-1", event_types=["DATA_ERASED"])
+        assert erased_at(store, "INV-1") == timestamp_text(told.timestamp)
+        assert erased_at(store, "INV-2") == ""
 
 
 def test_a_workflow_that_is_gone_altogether_is_named(url: str):

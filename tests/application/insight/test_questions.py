@@ -15,6 +15,7 @@ from holdfast.application.insight.questions import (
 from holdfast.application.kit import Kit
 from holdfast.application.service import CheckpointService
 from holdfast.domain.run_events import open_questions
+from tests import encrypted
 from tests.application.insight.test_runs import asking, working
 from tests.application.services import make_kit
 
@@ -43,6 +44,20 @@ def test_a_question_is_open_until_its_run_has_taken_the_answer_in(kit: Kit) -> N
 def test_all_workflows_are_asked_unless_some_are_named(kit: Kit) -> None:
     assert [one.workflow_id for one in all_questions(kit) if isinstance(one, OpenQuestion)] == ["asking"]
     assert list(all_questions(kit, (), ["done"])) == []
+
+
+def test_a_workflow_that_was_erased_waits_for_nothing_and_warns_nobody(kit: Kit) -> None:
+    CheckpointService(kit).erasure.workflow("asking", reason="asked for")
+    assert list(all_questions(kit)) == []
+
+
+def test_nor_does_one_whose_key_was_destroyed() -> None:
+    with encrypted.service(encrypted.encrypted_store()) as service:
+        asking().run_sync(service, "asking", options=RunOptions(waits=False))
+        kit = service._engine.kit
+        assert len(list(all_questions(kit))) == 1
+        service.erasure.workflow("asking", reason="asked for")
+        assert list(all_questions(kit)) == []
 
 
 def test_the_last_point_is_after_the_last_event(kit: Kit) -> None:

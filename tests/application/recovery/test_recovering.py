@@ -463,6 +463,18 @@ def test_a_workflow_whose_checkpoints_were_all_removed_is_not_taken_for_a_new_on
     assert fresh.success and "were removed: this is a fresh start" in fresh.warnings[0]
 
 
+def test_nobody_is_told_to_bring_an_erased_workflow_back() -> None:
+    service = make_service()
+    fill(service, 2)
+    service.erasure.workflow("W", reason="asked for")
+    with pytest.raises(NoValidCheckpointError, match="the workflow was erased at 2") as refused:
+        service.recover_workflow("W")
+    assert "backup" not in refused.value.hint and "--fresh" in refused.value.hint
+    assert "was erased" in service.plan_recovery("W").refusals[0]
+    fresh = make_service(service._engine.kit.store, on_no_valid="fresh").recover_workflow("W")
+    assert fresh.success
+
+
 def test_without_handlers_a_workflow_is_recovered_at_start_up_once(fast_folder: Path) -> None:
     place = Place("file", fast_folder, {"auto_recovery": True, "stale_seconds": 0})
     with place.open() as service:

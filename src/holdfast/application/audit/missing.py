@@ -126,6 +126,18 @@ def is_told(store: Store, workflow_id: str) -> bool:
     return _heard(store, workflow_id) is not None
 
 
+def erased_at(store: Store, workflow_id: str) -> str:
+    """Answer when a workflow was erased last, by what the trail tells; empty if it tells of no such thing."""
+    last, name = "", plainjson.dumps(workflow_id)
+    for line in chain(store.leaves(), store.waiting()):
+        if name in line:
+            with suppress(CheckpointCorruptError):
+                fields = read_fields(line)
+                if fields.get("workflow") == workflow_id and is_own(fields) and erases(fields):
+                    last = fields["ts"]
+    return last
+
+
 def loss(store: Store, workflow_id: str) -> tuple[str, int]:
     """Say what the trail tells of a workflow and is stored no more, and how many events that is at least."""
     told = _heard(store, workflow_id)

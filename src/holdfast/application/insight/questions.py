@@ -11,7 +11,7 @@ from holdfast.application.reading import Reader
 from holdfast.application.resolve import living
 from holdfast.application.travel.travelling import Point, TimeTravel
 from holdfast.domain.checkpoint import has_ended as is_last
-from holdfast.domain.errors import CheckpointError
+from holdfast.domain.errors import CheckpointError, KeyDestroyedError
 from holdfast.domain.request import Request
 from holdfast.domain.run_events import APPROVAL_REQUESTED, open_questions
 from holdfast.domain.time import timestamp_text
@@ -83,9 +83,17 @@ def all_questions(
     """List what workflows wait for, all by default, and which of them cannot be read."""
     for workflow_id in sorted(kit.store.workflows() if workflow_ids is None else workflow_ids):
         try:
-            yield from questions_of(kit, workflow_id, answers)
+            yield from () if _is_gone(kit, workflow_id) else questions_of(kit, workflow_id, answers)
+        except KeyDestroyedError:
+            # Erased by its key; there is nothing to mend, and nobody to warn.
+            continue
         except CheckpointError as problem:
             yield workflow_id, problem
+
+
+def _is_gone(kit: Kit, workflow_id: str) -> bool:
+    """Tell whether a workflow has nothing left but tombstones, as one that was erased."""
+    return bool(kit.store.head(workflow_id).sequence) and next(living(kit.store, workflow_id), None) is None
 
 
 def _since(kit: Kit, workflow_id: str) -> dict[tuple[str, str], str]:

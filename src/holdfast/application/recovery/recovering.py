@@ -15,7 +15,7 @@ from holdfast.application.loading import record_fields
 from holdfast.application.reading import Reader
 from holdfast.application.recovery.quarantining import Quarantine
 from holdfast.application.recovery.resuming import Resumption
-from holdfast.application.recovery.searching import Search, Way
+from holdfast.application.recovery.searching import Search, Way, nothing_valid
 from holdfast.application.recovery.stopwatch import Stopwatch
 from holdfast.application.resolve import known_head, living, resolve
 from holdfast.application.trailing import Trail
@@ -238,7 +238,7 @@ class Recovery:
             is_fresh = self._kit.recovery.on_no_valid is OnNoValid.FRESH
             # Whoever wants one certain state is not served by a blank one.
             if not is_fresh or account.mode is RecoveryMode.POINT_IN_TIME:
-                raise self._nothing_valid(way)
+                raise nothing_valid(self._kit.store, way)
             why = "no checkpoint verifies" if way.passed_over else "all checkpoints were removed"
             account.warnings.append(
                 f"{why}: this is a fresh start, from the events alone. "
@@ -247,23 +247,6 @@ class Recovery:
         else:
             account.warnings.append("there is no checkpoint yet: the state is what the events alone give")
         return WorkflowState(workflow_id=account.workflow_id).to_fields()
-
-    def _nothing_valid(self, way: Way) -> NoValidCheckpointError:
-        """Say that nothing verifies, and what remains."""
-        head = self._kit.store.head(way.workflow_id)
-        if way.newest:
-            said = f"none of {len(way.passed_over)} checkpoints verifies (damaged pieces: {len(way.damage)})"
-        elif way.passed_over:
-            said = f"{len(way.passed_over)} checkpoints were made, and nothing of them is stored any more"
-        else:
-            said = f"all {head.sequence} checkpoints were removed"
-        return NoValidCheckpointError(
-            f"{said}; {head.event_seq} events were committed",
-            place=way.workflow_id,
-            hint="See `holdfast quarantine list`; restore the files from a backup and release them, or start"
-            f" over from the events: `holdfast recover {way.workflow_id} --fresh`, in a program"
-            " on_no_valid=fresh.",
-        )
 
     def _events(self, account: _Account, way: Way) -> Iterator[Event]:
         """Read the events that the state does not know of yet, as far as they verify."""

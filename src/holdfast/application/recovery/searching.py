@@ -13,11 +13,18 @@ from holdfast.application.revealing import Revealed
 from holdfast.application.survey import survey
 from holdfast.application.vanished import vanished
 from holdfast.domain.checkpoint import has_ended
-from holdfast.domain.errors import UNUSABLE, CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
+from holdfast.domain.errors import (
+    UNUSABLE,
+    CheckpointCorruptError,
+    CheckpointError,
+    CheckpointNotFoundError,
+    NoValidCheckpointError,
+)
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.record import Entry
 from holdfast.domain.recovery import RecoveryMode
 from holdfast.domain.recovery_plan import Damage
+from holdfast.ports import Store
 
 _BACKUP = "Restore the workflow's files from a backup if there is one."
 
@@ -144,3 +151,33 @@ class Search:
         fields, revealed = self._reader.revived(found, restored)
         damage = survey(self._kit.store, found.workflow_id).damage if restored.notes else ()
         return Way(found.workflow_id, found, fields, revealed, found.entry, (), damage, restored.notes)
+
+
+def nothing_valid(store: Store, way: Way) -> NoValidCheckpointError:
+    """Say that nothing verifies, and what remains."""
+    head, anew = store.head(way.workflow_id), f"`holdfast recover {way.workflow_id} --fresh`"
+    if way.newest:
+        said = f"none of {len(way.passed_over)} checkpoints verifies (damaged pieces: {len(way.damage)})"
+    elif way.passed_over:
+        said = f"{len(way.passed_over)} checkpoints were made, and nothing of them is stored any more"
+    elif when := _erased_at(store, way.workflow_id):
+        # Whoever brings such a one back from a backup undoes what somebody had a right to.
+        return NoValidCheckpointError(
+            f"the workflow was erased at {when}, with its {head.sequence} checkpoints",
+            place=way.workflow_id,
+            hint=f"That is for good. To begin anew under its name: {anew}, in a program on_no_valid=fresh.",
+        )
+    else:
+        said = f"all {head.sequence} checkpoints were removed"
+    return NoValidCheckpointError(
+        f"{said}; {head.event_seq} events were committed",
+        place=way.workflow_id,
+        hint="See `holdfast quarantine list`; restore the files from a backup and release them, or start"
+        f" over from the events: {anew}, in a program on_no_valid=fresh.",
+    )
+
+
+def _erased_at(store: Store, workflow_id: str) -> str:
+    from holdfast.application.audit.missing import erased_at
+
+    return erased_at(store, workflow_id)
