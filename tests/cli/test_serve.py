@@ -68,6 +68,19 @@ def test_it_tells_where_it_is_and_answers_there(run, store):
         assert process.wait(30) == 143
 
 
+@pytest.mark.parametrize("flags", [[], ["--behind-proxy"]])
+def test_behind_a_proxy_the_cookie_of_a_browser_never_leaves_tls(run, store, flags):
+    with serving(store, *flags) as (process, told):
+        body = json.dumps({"token": told["page"].partition("#key=")[2]}).encode()
+        asked = urllib.request.Request(
+            told["url"] + "/v1/session", body, {"Content-Type": "application/json"}, method="POST"
+        )
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            assert ("; Secure" in answer.headers["set-cookie"]) is bool(flags)
+        process.terminate()
+        process.wait(30)
+
+
 def test_it_ends_while_somebody_listens(run, store):
     with serving(store) as (process, told), ask(told, "/v1/events") as stream:
         assert stream.readline() == b"retry: 3000\n"

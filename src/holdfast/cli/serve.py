@@ -64,12 +64,19 @@ def command(
     Example:
       holdfast serve --store ./kelp --bind 127.0.0.1:8787
     """
-    settings = _settings(bind, read_only, hosts, tls_cert, tls_key, rate)
-    _serve(call, settings, resolver_named(resolver), is_proxied=behind_proxy)
+    settings = _settings(bind, read_only, hosts, tls_cert, tls_key, rate, is_proxied=behind_proxy)
+    _serve(call, settings, resolver_named(resolver))
 
 
 def _settings(
-    bind: str, read_only: bool, hosts: tuple[str, ...], cert: str | None, key: str | None, rate: float
+    bind: str,
+    read_only: bool,
+    hosts: tuple[str, ...],
+    cert: str | None,
+    key: str | None,
+    rate: float,
+    *,
+    is_proxied: bool,
 ) -> Settings:
     if (cert is None) != (key is None):
         raise click.UsageError("--tls-cert and --tls-key go together")
@@ -81,7 +88,8 @@ def _settings(
         raise click.UsageError("--rate is a number of requests a second")
     host, port = parse_bind(bind)
     _check_address(host)
-    return Settings(host, port, frozenset(map(_host, hosts)), read_only, cert, key, rate=rate)
+    names = frozenset(map(_host, hosts))
+    return Settings(host, port, names, read_only, cert, key, is_proxied, rate=rate)
 
 
 def _check_address(host: str) -> None:
@@ -110,9 +118,7 @@ def _not_installed(missing: ImportError) -> Exception:
     )
 
 
-def _serve(
-    call: Call, settings: Settings, resolver_of: Callable[[Kit], Resolver] | None, *, is_proxied: bool
-) -> None:
+def _serve(call: Call, settings: Settings, resolver_of: Callable[[Kit], Resolver] | None) -> None:
     from dataclasses import replace
 
     try:
@@ -125,7 +131,7 @@ def _serve(
     desk = open_desk(Config.load({"store": call.store}), settings)
     desk.resolver_of = resolver_of
     try:
-        _refuse_open(desk, settings, is_proxied=is_proxied)
+        _refuse_open(desk, settings)
         listener = serving.listen(settings)
         desk.settings = replace(settings, port=listener.getsockname()[1])
         with suppress(KeyboardInterrupt):
@@ -135,7 +141,7 @@ def _serve(
         desk.close()
 
 
-def _refuse_open(desk: Desk, settings: Settings, *, is_proxied: bool) -> None:
+def _refuse_open(desk: Desk, settings: Settings) -> None:
     """Refuse to let a network in where nobody has a token, or where tokens would cross it as they are.
 
     Raises:
@@ -152,7 +158,7 @@ def _refuse_open(desk: Desk, settings: Settings, *, is_proxied: bool) -> None:
             place=settings.host,
             hint="Make one with `holdfast token create NAME --role viewer`, or bind 127.0.0.1.",
         )
-    if settings.tls_cert is None and not is_proxied:
+    if not settings.is_secure:
         raise Failure(
             "no_tls",
             Exit.REFUSED,

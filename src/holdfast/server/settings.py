@@ -17,6 +17,7 @@ class Settings:
 
     Attributes:
         hosts: names that requests may ask for beside those of the bind, without ports.
+        is_proxied: whether something in front of it speaks TLS with others.
         body_bytes: no request is larger.
         page: no listing answers more rows at once.
         rate: so many requests a second for each that asks; short bursts may have twice as many.
@@ -34,6 +35,7 @@ class Settings:
     is_read_only: bool = False
     tls_cert: str | None = None
     tls_key: str | None = None
+    is_proxied: bool = False
     body_bytes: int = 1024 * 1024
     page: int = 500
     rate: float = 200.0
@@ -53,6 +55,11 @@ class Settings:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return False
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether browsers ask through TLS, here or before it."""
+        return self.tls_cert is not None or self.is_proxied
 
     @property
     def url(self) -> str:

@@ -36,16 +36,19 @@ def sign_in(desk: Desk, asked: Asked[None, SignIn]) -> Answer:
     if identity is None:
         raise Refusal(401, "unauthenticated", "the token is not valid, was revoked, or has expired")
     key, session = desk.doorkeeper.sessions.begin(identity, asked.body.token)
-    secure = "; Secure" if desk.settings.tls_cert else ""
-    cookie = f"{desk.doorkeeper.cookie}={key}; HttpOnly; SameSite=Strict; Path=/{secure}"
+    cookie = f"{desk.doorkeeper.cookie}={key}; {_attributes(desk)}"
     return Answer(_who(desk, identity.name, identity.scopes, session.csrf), 201, {"Set-Cookie": cookie})
 
 
 def sign_out(desk: Desk, asked: Asked[None, None]) -> Answer:
     """End a browser's session."""
     desk.doorkeeper.sessions.end(cookie_of(desk, asked))
-    gone = f"{desk.doorkeeper.cookie}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0"
+    gone = f"{desk.doorkeeper.cookie}=; {_attributes(desk)}; Max-Age=0"
     return Answer(None, 204, {"Set-Cookie": gone})
+
+
+def _attributes(desk: Desk) -> str:
+    return "HttpOnly; SameSite=Strict; Path=/" + ("; Secure" if desk.settings.is_secure else "")
 
 
 def who(desk: Desk, asked: Asked[None, None]) -> Who:
