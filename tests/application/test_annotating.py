@@ -10,7 +10,12 @@ from holdfast.application.insight.runs import RunBook
 from holdfast.application.reading import Reader
 from holdfast.application.resolve import resolve
 from holdfast.domain.annotation import Annotation
-from holdfast.domain.errors import CheckpointNotFoundError, InvalidStateError
+from holdfast.domain.errors import (
+    CheckpointConflictError,
+    CheckpointNotFoundError,
+    InvalidStateError,
+    LeaseHeldError,
+)
 
 
 @pytest.fixture(params=["file", "sqlite"])
@@ -93,6 +98,37 @@ def test_whoever_looks_at_it_as_it_stands_when_it_is_said_may_refuse(service):
 def test_what_is_answered_is_what_was_said_here(service):
     answered = service.annotate("W@2", labels=["b", "a"], note=" y ")
     assert answered == said(service, "W@2") == Annotation(("a", "b"), "y", "ann", answered.event_seq)
+
+
+LOOKING_AFTER = [
+    lambda other: other.pin("W@1"),
+    lambda other: other.annotate("W@1", note="x"),
+    lambda other: other.delete("W@1"),
+    lambda other: other.prune_checkpoints("W", retain_count=2, retain_days=0),
+]
+
+
+@pytest.mark.parametrize("looking_after", LOOKING_AFTER)
+def test_who_writes_without_a_lease_finds_one_commit_refused_after_others_looked_after_it(
+    service, looking_after
+):
+    for number in range(9):
+        service.create_checkpoint("W", {"n": 10 + number})
+    with holdfast.open(service.recording.url) as other:
+        looking_after(other)
+    with pytest.raises(CheckpointConflictError):
+        service.create_checkpoint("W", {"n": 99})
+    service.create_checkpoint("W", {"n": 99})
+
+
+@pytest.mark.parametrize("looking_after", LOOKING_AFTER)
+def test_under_a_lease_the_others_are_refused(service, looking_after):
+    service.acquire_lease("W", "owner", ttl_seconds=300)
+    for number in range(9):
+        service.create_checkpoint("W", {"n": 10 + number})
+    with holdfast.open(service.recording.url) as other, pytest.raises(LeaseHeldError):
+        looking_after(other)
+    service.create_checkpoint("W", {"n": 99})
 
 
 def test_it_is_erased_with_its_workflow(service):
