@@ -277,3 +277,10 @@ def test_a_value_as_it_is_stored_shares_nothing_with_the_one_that_was_given(home
     with home.open(App()) as service:
         stored = service.recording.as_stored(given)
         assert stored == given and stored["list"] is not given["list"]
+
+
+def test_names_that_redaction_hides_or_hides_something_behind_are_told_from_others() -> None:
+    names = ("token", "api_key", "plan", "token: 7e391782-1708-421f-bb6b", "")
+    hides = make_service(MemoryStore()).recording.hides
+    assert [hides(name) for name in names] == [True, True, False, True, False]
+    assert not any(map(make_service(MemoryStore(), redact=False).recording.hides, names))

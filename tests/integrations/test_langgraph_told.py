@@ -6,11 +6,13 @@ import json
 from itertools import permutations
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import holdfast
-from holdfast.integrations.langgraph_told import Told, names_told, take_told, write_told
+from holdfast.domain.errors import CheckpointSchemaError
+from holdfast.integrations.langgraph_told import Told, names_told, spaces_in, take_told, write_told
 
 names = st.text(max_size=8)
 versions = st.dictionaries(names, st.one_of(st.integers(), st.text(max_size=6)), max_size=4)
@@ -90,6 +92,42 @@ def test_nothing_of_it_is_hidden_as_a_secret():
             for version in (7, 123_456, f"{41:032}.0.8365141241520346"):
                 written = write_told(told(dict.fromkeys(sample, version), seen={"b": {sample[0]: version}}))
                 assert kept(service, written) == written.fields()
+
+
+HIDDEN = "[REDACTED:token:3b7d5483]"
+WRONG = [
+    HIDDEN,
+    "",
+    "[]",
+    "{}",
+    "7",
+    '["1",[0,1],[],[],[]',
+    '["1",[9,1],0,0,[]]',
+    '["1",[0],0,0,[]]',
+    None,
+    7,
+]
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_was_hidden_or_written_by_somebody_else_is_told_as_such(text: Any):
+    fields = write_told(told({"a": 1})).fields()
+    with pytest.raises(CheckpointSchemaError, match="cannot be read"):
+        take_told({**fields, "told": text})
+    with pytest.raises(CheckpointSchemaError, match="cannot be read"):
+        take_told({"told": fields["told"], "names": "7"})
+
+
+@pytest.mark.parametrize("text", [HIDDEN, "", "7", None])
+def test_names_that_were_hidden_are_told_as_such(text: Any):
+    with pytest.raises(CheckpointSchemaError, match="cannot be read"):
+        names_told({"names": text})
+
+
+def test_a_namespace_that_was_hidden_stops_no_other():
+    plain = write_told(told({"a": 1})).fields()
+    found = spaces_in({"": dict(plain), "password": dict.fromkeys(plain, HIDDEN), "secret": HIDDEN})
+    assert list(found) == [""] and found[""].versions == {"a": 1}
 
 
 def kept(service: Any, written: Told) -> Any:

@@ -219,6 +219,11 @@ class Recording:
             return False
         return True
 
+    def hides(self, name: str) -> bool:
+        """Tell whether redaction hides a name that is a key, or what stands behind it."""
+        redactor, probe = self._engine.kit.redactor, {name: "said"}
+        return redactor is not None and redactor.tree(probe) != probe
+
     def as_stored(self, value: Any) -> Any:
         """Answer a value as a store would give it back: nobody else holds a part of it.
 

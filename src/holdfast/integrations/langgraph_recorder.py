@@ -26,6 +26,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.integrations.collecting import Uncollected
 from holdfast.integrations.framework import framework
+from holdfast.integrations.langgraph_names import read_event, told_event
 from holdfast.integrations.langgraph_states import checkpoint_in, draw
 from holdfast.integrations.langgraph_thread import NOTE, REPEATED, WRITES_EVENT, Put, Thread
 from holdfast.integrations.langgraph_values import Values, owned
@@ -141,6 +142,7 @@ class Recorder:
         told |= {"path": task_path} if task_path else {}
         told |= {"replace": True} if all(write[1] in WRITES_IDX_MAP for write in writes) else {}
         told["writes"] = _told_once(writes)
+        said = told_event(told, self.recording.hides)
 
         def prepare(thread: Thread) -> Ticket | None:
             assert place.checkpoint_id is not None
@@ -148,10 +150,10 @@ class Recorder:
             if put and all(w[0] >= 0 and (task_id, w[0]) in put.writes for w in writes):
                 # They may be on their way still: nobody is told that they are recorded before they are.
                 return thread.queued
-            ticket = self.recording.event(AppendEvent(thread.workflow_id, WRITES_EVENT, told))
+            ticket = self.recording.event(AppendEvent(thread.workflow_id, WRITES_EVENT, said))
             data = ticket.result.data
             # A run that lives keeps its secrets, which are hidden in what is recorded.
-            thread.queued_writes(ticket, data if data == told else owned(told))
+            thread.queued_writes(ticket, read_event(data) if data == said else owned(told))
             return ticket
 
         self._record(place.thread_id, prepare)
@@ -222,10 +224,11 @@ class Recorder:
             is_on_top=parent is not None,
             names=parent.names if parent else (),
             new_versions=new_versions,
+            hides=self.recording.hides,
         )
         told = _note(place, checkpoint, metadata, thread.early(place.ns, checkpoint["id"]))
         options: CheckpointOptions = {
-            "note": {NOTE: told},
+            "note": {NOTE: told_event(told, self.recording.hides)},
             "force": True,
             "expected_sequence": thread.made,
             "type": _TYPES.get(metadata.get("source", ""), CheckpointType.STAGE_COMPLETE),

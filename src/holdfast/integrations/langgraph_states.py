@@ -15,8 +15,9 @@ from typing import Any
 from holdfast.application.nodes import KEPT, Patch
 from holdfast.application.stored_state import StoredState
 from holdfast.domain.state import WorkflowState
-from holdfast.integrations.langgraph_thread import NOTE, Put, Space, Standing
-from holdfast.integrations.langgraph_told import take_told, write_told
+from holdfast.integrations.langgraph_names import Hides, told_name, ways_to_tell
+from holdfast.integrations.langgraph_thread import NOTE, Put, Standing
+from holdfast.integrations.langgraph_told import Space, take_told, write_told
 from holdfast.integrations.langgraph_values import Kind, Values
 
 ROOT = ""
@@ -48,6 +49,7 @@ def draw(
     is_on_top: bool,
     names: Collection[str],
     new_versions: Mapping[str, Any],
+    hides: Hides,
 ) -> Drawn:
     """Make the state that holds a checkpoint.
 
@@ -57,33 +59,35 @@ def draw(
         names: channels that the checkpoint before has.
         is_on_top: the checkpoint follows the one that the newest state has of this namespace, so that
             channels of the same version are the same.
+        hides: tells whether redaction hides a name.
     """
-    told_before = before.spaces.get(ns)
-    known = told_before if is_on_top else None
+    told_before, key = before.spaces.get(ns), told_name(ns, hides)
+    # What is called otherwise from now on is not where it was, and has to be said again.
+    known = told_before if is_on_top and told_before and told_before.key == key else None
     encode = partial(values.hoped, known.kinds if known else {}) if is_hopeful else values.encode
     said, kept, kinds = _channels(checkpoint, known, names, new_versions, encode)
-    space, table = _space(checkpoint, kinds, told_before.names if told_before else ())
-    known_from_now = Space(checkpoint["id"], dict(checkpoint["channel_versions"]), kinds, table)
+    held, table = _space(checkpoint, kinds, told_before.names if told_before else ())
+    known_from_now = Space(checkpoint["id"], dict(checkpoint["channel_versions"]), kinds, table, key)
     spaces = {**_staying(before, ns), ns: known_from_now}
-    others = [name for name in spaces if name != ns]
-    told: Any = Patch({NOTE: Patch({ns: space}, others)}, ("framework", "thread_id"))
+    others = [space.key for name, space in spaces.items() if name != ns]
+    told: Any = Patch({NOTE: Patch({key: held}, others)}, ("framework", "thread_id"))
     if not before.sequence or not before.spaces:
-        told = {"framework": "langgraph", "thread_id": thread_id, NOTE: {ns: space}}
+        told = {"framework": "langgraph", "thread_id": thread_id, NOTE: {key: held}}
     state = WorkflowState(workflow_id=workflow_id, metadata=told)
     if ns == ROOT:
         _draw_root(state, said, kept, kinds, others)
     else:
-        _draw_stage(state, ns, said, kept, before, others, is_known=known is not None)
+        _draw_stage(state, key, said, kept, before, others, is_known=known is not None)
     return Drawn(state, spaces)
 
 
 def checkpoint_in(stored: StoredState, put: Put, values: Values) -> dict[str, Any]:
     """Answer a checkpoint from the state that holds it."""
     ns = put.ns
-    space = stored.at("metadata", NOTE, ns)
+    key, space = _held_of(stored, ns)
     told = take_told(space)
     checkpoint_id, kinds = told.pop("id"), told.pop("kinds")
-    data = dict((stored.at("context") if ns == ROOT else stored.at("stage_states", ns)) or {})
+    data = dict((stored.at("context") if ns == ROOT else stored.at("stage_states", key)) or {})
     if ns == ROOT and kinds.get(MESSAGES) == "messages":
         data[MESSAGES] = stored.at(MESSAGES)
     channels = {name: values.decode(data[name], kinds.get(name)) for name in put.names}
@@ -94,6 +98,12 @@ def checkpoint_in(stored: StoredState, put: Put, values: Values) -> dict[str, An
         "ts": put.ts,
         "channel_values": channels,
     }
+
+
+def _held_of(stored: StoredState, ns: str) -> tuple[str, Any]:
+    """Answer what a state holds of a namespace, and what it is called there."""
+    found = ((key, stored.at("metadata", NOTE, key)) for key in ways_to_tell(ns))
+    return next((pair for pair in found if pair[1] is not None), (ns, {}))
 
 
 def _channels(
@@ -157,7 +167,7 @@ def _draw_root(
 
 def _draw_stage(
     state: WorkflowState,
-    ns: str,
+    key: str,
     said: dict[str, Any],
     kept: list[str],
     before: Standing,
@@ -166,7 +176,7 @@ def _draw_stage(
     is_known: bool,
 ) -> None:
     own: Any = Patch(said, kept) if is_known else said
-    _assign(state, "stage_states", Patch({ns: own}, [name for name in others if name != ROOT]))
+    _assign(state, "stage_states", Patch({key: own}, [name for name in others if name != ROOT]))
     root = before.spaces.get(ROOT)
     if root is not None:
         if root.kinds.get(MESSAGES) == "messages":

@@ -17,7 +17,8 @@ from holdfast.application.recording import Recording
 from holdfast.application.recovery.recovering import RECOVERED_EVENT
 from holdfast.application.writer import PRUNED_EVENT
 from holdfast.domain.event import Event
-from holdfast.integrations.langgraph_told import names_told, take_told
+from holdfast.integrations.langgraph_names import read_event
+from holdfast.integrations.langgraph_told import Space, spaces_in
 
 WRITES_EVENT = "LANGGRAPH_WRITES"
 #: What a checkpoint needs of others that are removed: the history of its delta channels.
@@ -79,26 +80,6 @@ class Put:
     def ordered(self) -> list[Write]:
         """Answer the writes in the order in which a run applies them."""
         return sorted(self.writes.values(), key=lambda write: write.order)
-
-
-@dataclass(frozen=True, slots=True)
-class Space:
-    """What a state holds of one namespace beside the values of its channels."""
-
-    #: The checkpoint it is of.
-    id: str
-    versions: Mapping[str, Any]
-    #: How to read the channels that are not what they look like.
-    kinds: Mapping[str, Any]
-    #: What the numbers of its text stand for.
-    names: tuple[str, ...] = ()
-
-    @classmethod
-    def read(cls, stored: dict[str, Any]) -> Space:
-        """Read what is stored of it, which is taken apart."""
-        names = names_told(stored)
-        told = take_told(stored)
-        return cls(told["id"], told["versions"], told["kinds"], names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +217,7 @@ class Thread:
         last = self._last if self._last == self.made else 0
         if self._known.sequence != last:
             told = self.recording.state(self.workflow_id, last).at("metadata", NOTE) if last else None
-            spaces = {ns: Space.read(stored) for ns, stored in (told or {}).items()}
-            self._known = Standing(last, spaces)
+            self._known = Standing(last, spaces_in(told or {}))
         return self._known
 
     # -- telling -----------------------------------------------------------------------------------
@@ -323,14 +303,14 @@ class Thread:
                 self.made = event.cp_seq or 0
                 self._last = 0 if event.erased else self.made
                 if NOTE in event.data:
-                    self._take_put(self._last, event.data[NOTE])
+                    self._take_put(self._last, read_event(event.data[NOTE]))
             elif event.erased:
                 # Its key is destroyed: it says no more.
                 continue
             elif event.type == WRITES_EVENT:
-                self._take_writes(event.data)
+                self._take_writes(read_event(event.data))
             elif event.type == SEED_EVENT:
-                self._take_seed(event.data)
+                self._take_seed(read_event(event.data))
             elif event.type == PRUNED_EVENT:
                 self._take_removal(event.data.get("sequences", ()))
             elif event.type == RECOVERED_EVENT:

@@ -9,9 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
+
+from holdfast.domain.errors import CheckpointSchemaError
+from holdfast.integrations.langgraph_names import read_name
 
 
 def _encoder() -> Callable[[Any], str]:
@@ -33,6 +38,8 @@ _SPARE = 16
 _MISSING = 0
 #: What a list begins with that stands for an object, or for a list.
 _OBJECT, _LIST = 0, 1
+#: What comes of a text that is not the one that was written.
+_MISFITS = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
 
 
 class Told(NamedTuple):
@@ -59,13 +66,65 @@ def write_told(told: Mapping[str, Any], known: Sequence[str] = ()) -> Told:
     return Told(tuple(names.table), text)
 
 
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What a state holds of one namespace beside the values of its channels."""
+
+    #: The checkpoint it is of.
+    id: str
+    versions: Mapping[str, Any]
+    #: How to read the channels that are not what they look like.
+    kinds: Mapping[str, Any]
+    #: What the numbers of its text stand for.
+    names: tuple[str, ...] = ()
+    #: What the namespace is called in the state.
+    key: str = ""
+
+    @classmethod
+    def read(cls, key: str, stored: dict[str, Any]) -> Space:
+        """Read what is stored of it, which is taken apart."""
+        names = names_told(stored)
+        told = take_told(stored)
+        return cls(told["id"], told["versions"], told["kinds"], names, key)
+
+
+def spaces_in(stored: Mapping[str, dict[str, Any]]) -> dict[str, Space]:
+    """Read what a state holds of all namespaces, by namespace.
+
+    One that cannot be read, because redaction hid it, is as none: the others go on, and it is told anew.
+    """
+    found: dict[str, Space] = {}
+    for key, space in stored.items():
+        with suppress(CheckpointSchemaError):
+            found[read_name(key)] = Space.read(key, space)
+    return found
+
+
 def names_told(stored: Mapping[str, Any]) -> tuple[str, ...]:
-    """Answer the names that a state holds of a namespace, in their places."""
-    return tuple(json.loads(stored.get("names", "[]")))
+    """Answer the names that a state holds of a namespace, in their places.
+
+    Raises:
+        CheckpointSchemaError: they are not what was written.
+    """
+    try:
+        return tuple(json.loads(stored.get("names", "[]")))
+    except _MISFITS as fault:
+        raise _unreadable(fault) from fault
 
 
 def take_told(stored: dict[str, Any]) -> dict[str, Any]:
-    """Take what was written down out of what a state holds of a namespace."""
+    """Take what was written down out of what a state holds of a namespace.
+
+    Raises:
+        CheckpointSchemaError: it is not what was written.
+    """
+    try:
+        return _taken(stored)
+    except _MISFITS as fault:
+        raise _unreadable(fault) from fault
+
+
+def _taken(stored: dict[str, Any]) -> dict[str, Any]:
     text = stored.pop("told")
     if "names" not in stored:
         # As the first version wrote it.
@@ -146,6 +205,14 @@ def _first_named(told: Any, names: list[str]) -> Any:
     if type(told) is dict:
         return {names[int(number)]: _first_named(item, names) for number, item in told.items()}
     return [_first_named(item, names) for item in told] if type(told) is list else told
+
+
+def _unreadable(fault: Exception) -> CheckpointSchemaError:
+    return CheckpointSchemaError(
+        f"what is told of the channels of a checkpoint cannot be read ({type(fault).__name__}: {fault})",
+        hint="Redaction hid it behind a name like `token`, or somebody else wrote to the store: run "
+        "`holdfast doctor`.",
+    )
 
 
 @lru_cache(maxsize=256)

@@ -8,6 +8,7 @@ from typing import Any
 from holdfast.application.commands import AppendEvent
 from holdfast.application.service import CheckpointService
 from holdfast.domain.errors import CheckpointNotFoundError
+from holdfast.integrations.langgraph_names import told_event
 from holdfast.integrations.langgraph_recorder import Place, Recorder
 from holdfast.integrations.langgraph_states import checkpoint_in
 from holdfast.integrations.langgraph_thread import SEED_EVENT, Put, Thread, Write
@@ -158,6 +159,7 @@ class Upkeep:
 
     def _tell_seed(self, thread: Thread, put: Put, history: dict[str, Any]) -> None:
         told = {"id": put.id, "history": history, **({"ns": put.ns} if put.ns else {})}
-        recording, event = thread.recording, AppendEvent(thread.workflow_id, SEED_EVENT, told)
+        recording = thread.recording
+        event = AppendEvent(thread.workflow_id, SEED_EVENT, told_event(told, recording.hides))
         self._recorder.insist(lambda: recording.wait(recording.event(event)))
         thread.refresh()
