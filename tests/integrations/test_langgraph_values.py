@@ -6,6 +6,7 @@ import enum
 import sys
 from collections import OrderedDict
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-from langgraph.types import Interrupt, Send
+from langgraph.types import Interrupt, Overwrite, Send
 from pydantic import BaseModel
 
 import holdfast
@@ -349,3 +350,52 @@ def test_a_class_that_holds_messages_is_named_with_theirs_and_the_refusal_says_s
         with HoldfastSaver.open(url, types=[Brief, HumanMessage]) as saver:
             config = put(saver, config_of("t"), {"brief": brief})
             assert channels(saver, config) == {"brief": brief}
+
+
+# -- sets ------------------------------------------------------------------------------------------
+
+
+class Plan(BaseModel):
+    tags: set[Any]
+    steps: list[Any] = []
+
+
+@dataclass
+class Held:
+    tags: frozenset[Any]
+
+
+def test_objects_that_hold_sets_come_back_in_whatever_order_their_sets_are():
+    """3 and 11 want one place of a small set: filled in the order it is gone through, it is in another."""
+    assert list({3, 11}) != list(set(list({3, 11})))
+    plans = [Plan(tags={3, 11}, steps=[{3, 11}]), Plan(tags={True, 3, 11})]
+    held = [Held(frozenset([3, 11])), Held(frozenset([11, 3]))]
+    serde = JsonPlusSerializer(allowed_msgpack_modules=[Plan, Held])
+    with holdfast.open("memory:") as service:
+        saver = HoldfastSaver(service, serde=serde)
+        at = put(saver, config_of("t"), {"plans": plans, "held": held})
+        saver.put_writes(at, [("plans", plans)], "task")
+        found = got(saver, at)
+    assert found.checkpoint["channel_values"] == {"plans": plans, "held": held}
+    assert found.pending_writes == [("task", "plans", plans)]
+
+
+def test_objects_that_hold_sets_of_what_would_come_back_as_something_else_are_refused():
+    serde = JsonPlusSerializer(allowed_msgpack_modules=[Held])
+    with holdfast.open("memory:") as service:
+        saver = HoldfastSaver(service, serde=serde)
+        for tags in ([3, 11, Shade.DARK], [3, 11, Secret("x")]):
+            with pytest.raises(UnsupportedTypeError, match="would not come back"):
+                put(saver, config_of("t"), {"held": Held(frozenset(tags))})
+
+
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_what_overwrites_a_channel_comes_back_whatever_it_holds(kind: str, tmp_path: Path):
+    held: list[Any] = [{3, 11}, [HumanMessage("x")], {"a": ({11, 3}, kinds.Order(1))}, None]
+    for number, value in enumerate(held):
+        with open_saver(url_of(kind, tmp_path)) as saver:
+            at = put(saver, config_of(str(number)), {"seen": set()})
+            saver.put_writes(at, [("seen", Overwrite(value)), ("seen", [Overwrite(value)])], "task")
+            written: Any = got(saver, at).pending_writes
+        found, [listed] = (item for _, _, item in written)
+        assert kinds.shape(found.value) == kinds.shape(listed.value) == kinds.shape(value)

@@ -15,6 +15,7 @@ import ormsgpack
 
 from holdfast.domain.errors import CheckpointSchemaError, UnsupportedTypeError
 from holdfast.integrations.framework import framework
+from holdfast.integrations.langgraph_faces import face_of
 from holdfast.integrations.langgraph_msgpack import closed, opened
 
 with framework("langgraph-checkpoint", "4.3", "4.4", extra="langgraph"):
@@ -23,7 +24,7 @@ with framework("langgraph-checkpoint", "4.3", "4.4", extra="langgraph"):
     from langchain_core.messages.base import TextAccessor
     from langgraph.checkpoint.serde.base import SerializerProtocol
     from langgraph.checkpoint.serde.types import _DeltaSnapshot
-    from langgraph.types import Interrupt, Send
+    from langgraph.types import Interrupt, Overwrite, Send
     from pydantic import BaseModel
 
 #: How to read a value; plain data itself.
@@ -59,6 +60,8 @@ _set_private = BaseModel.__dict__["__pydantic_private__"].__set__
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 #: Forms from which a serializer might make objects of any class. Nothing is written in them, nothing is read.
 _REVIVING = frozenset({"json", "pickle"})
+#: What every `Overwrite` says that it is.
+_OVERWRITE = "__overwrite__"
 #: The C encoder takes what is plain and nothing else.
 _PLAIN_ONLY = (
     ormsgpack.OPT_PASSTHROUGH_BIG_INT
@@ -166,6 +169,9 @@ class Values:
         if type(value) is Interrupt and value.response_schema is None:
             inner, kind = self.encode(value.value, place)
             return {"value": inner, "id": value.id}, {"interrupt": kind}
+        if type(value) is Overwrite and value.type == _OVERWRITE:
+            inner, kind = self.encode(value.value, place)
+            return inner, {"overwrite": kind}
         if not isinstance(value, BaseMessage) and self._packs(value):
             return value, None
         return self._dumped(value, place), "typed"
@@ -181,6 +187,8 @@ class Values:
             return {key: self.decode(item, kinds.get(key)) for key, item in value.items()}
         if "snapshot" in kind:
             return _DeltaSnapshot(self.decode(value, kind["snapshot"]))
+        if "overwrite" in kind:
+            return Overwrite(self.decode(value, kind["overwrite"]))
         if "send" in kind:
             return Send(value["node"], self.decode(value["arg"], kind["send"]))
         if "interrupt" in kind:
@@ -208,8 +216,17 @@ class Values:
     def _reads_as(self, value: Any, kind: str, data: bytes) -> bool:
         again = self._serde.loads_typed((kind, data))
         # Members that became something else write the same, and look different.
-        is_alike = type(again) is type(value) and repr(again) == repr(value)
-        return is_alike and self._serde.dumps_typed(again) == (kind, data)
+        return self._face(again, self._serde.dumps_typed(again)) == self._face(value, (kind, data))
+
+    def _face(self, value: Any, written: tuple[str, bytes]) -> Any:
+        def write(member: Any) -> tuple[str, bytes]:
+            try:
+                return self._serde.dumps_typed(member)
+            except (TypeError, ValueError):
+                # Only what it is in knows how to write it.
+                return written
+
+        return face_of(value, write)
 
     def _typed(self, value: Any) -> Any:
         again = self._loaded(value["type"], value["data"])
