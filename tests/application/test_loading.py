@@ -78,6 +78,21 @@ def test_a_damaged_last_state_is_told_and_the_next_checkpoint_is_complete() -> N
     assert service.validate_checkpoint(second)
 
 
+def test_a_state_that_was_erased_is_no_damage_and_the_next_checkpoint_is_complete(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("STORE_KEY", "ab" * 32)
+    sealed = {"encrypt": True, "encryption_key": "env:STORE_KEY"}
+    store = FailingStore()
+    first = make_service(store, **sealed)
+    first.create_checkpoint("W", {"a": 1})
+    first.erasure.workflow("W", reason="asked for")
+    service = make_service(store, **sealed)
+    # Warnings are errors here.
+    second = service.create_checkpoint("W", {"a": 2})
+    assert service.restore_checkpoint(second).context == {"a": 2}
+
+
 def test_a_workflow_that_changes_while_it_is_read_is_a_conflict() -> None:
     store = FailingStore()
     make_service(store).create_checkpoint("W", {"a": 1})

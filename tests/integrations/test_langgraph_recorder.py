@@ -11,6 +11,7 @@ import pytest
 import holdfast
 from holdfast.adapters.memory import MemoryStore
 from holdfast.application.recording import Recording
+from holdfast.application.secrecy import keyring
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointWriteError,
@@ -146,6 +147,45 @@ def test_two_savers_that_write_by_turns_never_give_up():
     for number in range(1, 21):
         config = put(savers[number % 2], config, {"n": number}, number)
     assert all(channels(saver, config_of("t")) == {"n": 20} for saver in savers)
+
+
+@pytest.mark.parametrize("recheck_seconds", [0, 1e9])
+@pytest.mark.parametrize("kind", ["file", "sqlite"])
+def test_a_saver_that_knew_a_thread_goes_on_after_another_destroyed_its_key(
+    kind: str, recheck_seconds: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Its next look at the key may come before the put, or be far off."""
+    monkeypatch.setenv("STORE_KEY", "ab" * 32)
+    monkeypatch.setattr(keyring, "RECHECK_SECONDS", recheck_seconds)
+    url, sealed = url_of(kind, tmp_path), {"encrypt": True, "encryption_key": "env:STORE_KEY"}
+    with HoldfastSaver.open(url, **sealed) as one, HoldfastSaver.open(url, **sealed) as other:
+        for number in (1, 2, 3):
+            first = put(one, config_of("t"), {"n": 1, "k": number})
+            assert channels(other, first) == {"n": 1, "k": number}
+            other.delete_thread("t")
+            later = checkpoint_of({"n": 2, "k": number}, channel_versions={"n": 2, "k": 1})
+            one.put(first, later, metadata_of(2), {"n": 2})
+            for saver in (one, other):
+                assert [item.checkpoint["channel_values"] for item in saver.list(None)] == [
+                    {"n": 2, "k": number}
+                ]
+            other.delete_thread("t")
+            one.put_writes(first, [("n", 3)], "task")
+            assert one.get_tuple(first) is None
+            one.delete_thread("t")
+
+
+@pytest.mark.parametrize("kind", ["file", "sqlite"])
+def test_so_does_one_that_only_read_it(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("STORE_KEY", "ab" * 32)
+    monkeypatch.setattr(keyring, "RECHECK_SECONDS", 0)
+    url, sealed = url_of(kind, tmp_path), {"encrypt": True, "encryption_key": "env:STORE_KEY"}
+    with HoldfastSaver.open(url, **sealed) as one, HoldfastSaver.open(url, **sealed) as other:
+        first = put(one, config_of("t"), {"n": 1})
+        assert channels(other, first) == {"n": 1}
+        one.delete_thread("t")
+        put(other, first, {"n": 2}, 2)
+        assert channels(one, config_of("t")) == {"n": 2}
 
 
 def test_a_thread_that_another_process_holds_is_not_written():

@@ -112,7 +112,6 @@ def test_a_thread_of_writes_alone_is_erased():
     assert [event.type for event in told] == ["CHECKPOINTS_PRUNED"]
 
 
-@pytest.mark.filterwarnings("ignore::holdfast.domain.errors.StoreDamageWarning")
 def test_an_encrypted_thread_that_was_deleted_can_begin_anew(tmp_path: Path, monkeypatch: Any):
     monkeypatch.setenv("STORE_KEY", "ab" * 32)
     url, sealed = f"file:{tmp_path}/store", {"encrypt": True, "encryption_key": "env:STORE_KEY"}
@@ -126,7 +125,6 @@ def test_an_encrypted_thread_that_was_deleted_can_begin_anew(tmp_path: Path, mon
         assert [item.checkpoint["channel_values"] for item in saver.list(None)] == [{"n": 3}]
 
 
-@pytest.mark.filterwarnings("ignore::holdfast.domain.errors.StoreDamageWarning")
 def test_a_saver_goes_on_after_another_destroyed_the_key(tmp_path: Path, monkeypatch: Any):
     monkeypatch.setenv("STORE_KEY", "ab" * 32)
     url, sealed = f"file:{tmp_path}/store", {"encrypt": True, "encryption_key": "env:STORE_KEY"}

@@ -24,6 +24,7 @@ from holdfast.domain.errors import (
     CheckpointReadError,
     CheckpointRecoveryError,
     ChecksumMismatchError,
+    KeyDestroyedError,
     StoreDamageWarning,
 )
 from holdfast.domain.keyframe import delta_weight, needs_keyframe
@@ -85,13 +86,16 @@ def _last_group(store: Store, workflow_id: str, head: Head) -> list[Entry]:
 
 
 def _snapshot(kit: Kit, workflow_id: str, last: Entry) -> Snapshot | None:
-    """Read the last state; None where it is gone or damaged: then the next checkpoint is complete."""
+    """Read the last state; None where it is gone, erased or damaged: then the next checkpoint is complete."""
     restorer = Restorer(kit.store, kit.formats, kit.vault)
     try:
         restored = restorer.restore(workflow_id, last.sequence)
         if restored.checksum != last.checksum:
             raise ChecksumMismatchError("the restored state is not the last checkpoint's")
         return from_plain(restorer.whole(restored), kit.packer)
+    except KeyDestroyedError:
+        # Erased, as somebody asked for: nothing is damaged.
+        return None
     except (CheckpointReadError, CheckpointRecoveryError) as problem:
         if not last.pruned:
             warnings.warn(

@@ -19,6 +19,7 @@ from holdfast.domain.errors import (
     CheckpointWriteError,
     InvalidIdError,
     InvalidStateError,
+    KeyDestroyedError,
     LeaseHeldError,
     LeaseLostError,
     UnstorableValueError,
@@ -175,7 +176,7 @@ class Recorder:
                 is_final = isinstance(conflict, LeaseHeldError | LeaseLostError | SupersededError)
                 if is_final or attempt == _ATTEMPTS - 1:
                     raise
-            except (InvalidStateError, CheckpointNotFoundError):
+            except (InvalidStateError, CheckpointNotFoundError, KeyDestroyedError):
                 # What it follows, or what is to stay as it was, others may have removed since, or its key.
                 self._lost(thread)
                 if attempt > 1:
