@@ -149,6 +149,33 @@ def test_two_savers_that_write_by_turns_never_give_up():
     assert all(channels(saver, config_of("t")) == {"n": 20} for saver in savers)
 
 
+def test_what_another_removed_is_not_told_to_be_there_still():
+    store = MemoryStore()
+    one, other = (HoldfastSaver(make_service(store)) for _ in range(2))
+    checkpoint, versions = checkpoint_of({"n": 1}), {"n": 1}
+    at = one.put(config_of("t"), checkpoint, metadata_of(1), versions)
+    one.put_writes(at, [("n", 2)], "task")
+    other.delete_thread("t")
+    one.put_writes(at, [("n", 2)], "task")
+    assert one.put(config_of("t"), checkpoint, metadata_of(1), versions) == at
+    for saver in (one, other):
+        found = got(saver, at)
+        assert found.checkpoint == checkpoint and found.pending_writes == [("task", "n", 2)]
+    other.delete_thread("t")
+    assert one.put(config_of("t"), checkpoint, metadata_of(1), versions) == at
+    assert channels(other, at) == {"n": 1}
+
+
+def test_what_is_told_twice_is_recorded_once():
+    store = MemoryStore()
+    saver = HoldfastSaver(make_service(store))
+    checkpoint = checkpoint_of({"n": 1})
+    for _ in range(2):
+        at = saver.put(config_of("t"), checkpoint, metadata_of(1), {"n": 1})
+        saver.put_writes(at, [("n", 2)], "task")
+    assert len(saver._recorder.recording.events("langgraph/t", 0)) == 2
+
+
 @pytest.mark.parametrize("recheck_seconds", [0, 1e9])
 @pytest.mark.parametrize("kind", ["file", "sqlite"])
 def test_a_saver_that_knew_a_thread_goes_on_after_another_destroyed_its_key(

@@ -113,6 +113,10 @@ class Recorder:
         def prepare(thread: Thread) -> Ticket | None:
             known = thread.put(place.ns, checkpoint["id"])
             if known is not None:
+                # Others may have removed it since: nothing is told to be there unless it is.
+                thread.refresh()
+                known = thread.put(place.ns, checkpoint["id"])
+            if known is not None:
                 self._check_same(thread, known, place, checkpoint, values)
                 return None
             if is_exclusive:
@@ -145,12 +149,19 @@ class Recorder:
         told["writes"] = _told_once(writes)
         said = told_event(told, self.recording.hides)
 
-        def prepare(thread: Thread) -> Ticket | None:
+        def are_told(thread: Thread) -> bool:
             assert place.checkpoint_id is not None
             put = thread.put(place.ns, place.checkpoint_id)
-            if put and all(w[0] >= 0 and (task_id, w[0]) in put.writes for w in writes):
-                # They may be on their way still: nobody is told that they are recorded before they are.
-                return thread.queued
+            return put is not None and all(w[0] >= 0 and (task_id, w[0]) in put.writes for w in writes)
+
+        def prepare(thread: Thread) -> Ticket | None:
+            if are_told(thread):
+                # They may be on their way still: nobody is told that they are recorded before they are. Or
+                # others may have removed them since.
+                on_the_way = thread.queued
+                thread.refresh()
+                if are_told(thread):
+                    return on_the_way
             ticket = self.recording.event(AppendEvent(thread.workflow_id, WRITES_EVENT, said))
             data = ticket.result.data
             # A run that lives keeps its secrets, which are hidden in what is recorded.
