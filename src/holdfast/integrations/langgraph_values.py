@@ -1,8 +1,8 @@
 """Values of channels as plain data and back, with what they were told apart from the data itself.
 
 A kind says how to read a value: None as it stands, `messages` and `message` as LangChain's, `typed` by
-LangGraph's serializer; those of an object, a list or a tuple say so for each member. Since kinds are kept
-beside the values, nothing in a value can pass for a mark.
+LangGraph's serializer, `bytearray` as that; those of an object, a list or a tuple say so for each member.
+Since kinds are kept beside the values, nothing in a value can pass for a mark.
 """
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ _set_extra = BaseModel.__dict__["__pydantic_extra__"].__set__
 _set_private = BaseModel.__dict__["__pydantic_private__"].__set__
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
+#: Whatever is built on one of them is none that can be registered.
+_CONTAINERS = (dict, list, set, frozenset)
 #: Forms from which a serializer might make objects of any class. Nothing is written in them, nothing is read.
 _REVIVING = frozenset({"json", "pickle"})
 #: What every `Overwrite` says that it is.
@@ -114,6 +116,8 @@ class Values:
         kind = type(value)
         if kind in _SCALARS:
             return value, None
+        if kind is bytearray:
+            return bytes(value), "bytearray"
         if kind is TextAccessor:
             # What `message.text` answers: a text that may also be called, for programs of old.
             return str(value), None
@@ -148,6 +152,8 @@ class Values:
             return _messages(value)
         if kind == "message":
             return _messages([value])[0]
+        if kind == "bytearray":
+            return bytearray(value)
         if kind == "typed":
             return self._typed(value)
         assert isinstance(kind, dict)
@@ -209,8 +215,7 @@ class Values:
         raise UnsupportedTypeError(
             f"values of type {_name(value)} would not come back as such",
             place=place,
-            hint=f"Say so where the saver is opened: types=[{type(value).__name__}], "
-            "and there too which classes it holds, be they messages.",
+            hint=_way_out(value),
         )
 
     def _reads_as(self, value: Any, kind: str, data: bytes) -> bool:
@@ -260,6 +265,18 @@ def owned(value: Any) -> Any:
     if kind is list:
         return [item if type(item) in _SCALARS else owned(item) for item in value]
     return value if kind in _SCALARS or kind is bytes else copy.deepcopy(value)
+
+
+def _way_out(value: Any) -> str:
+    """Answer what to do about a value that would not come back."""
+    name = type(value).__name__
+    plain = next((kind.__name__ for kind in _CONTAINERS if isinstance(value, kind)), None)
+    if plain is not None:
+        return f"Give the channel `{plain}(value)`: {name} is no class that types=[...] could name."
+    return (
+        f"Say so where the saver is opened: types=[{name}], and there too which classes it holds, be they "
+        "messages."
+    )
 
 
 def _fields(message: BaseMessage) -> dict[str, Any] | None:
