@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
+from langgraph.channels import DeltaChannel
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 
@@ -24,6 +25,7 @@ from holdfast.integrations import langgraph_names, langgraph_states
 from holdfast.integrations.langgraph import HoldfastSaver
 from holdfast.integrations.langgraph_names import read_name, told_event, told_name, ways_to_tell
 from tests.application.services import make_service
+from tests.integrations.langgraph_graphs import joined
 from tests.integrations.langgraph_stores import channels, config_of, got, put
 
 TASK = "7e391782-1708-421f-bb6b-4b52e7d5de20"
@@ -225,3 +227,24 @@ def printed(*words: str) -> str:
     with contextlib.redirect_stdout(out):
         assert main(list(words)) == 0
     return out.getvalue()
+
+
+@pytest.mark.filterwarnings("ignore::holdfast.domain.errors.RedactedStateWarning")
+@pytest.mark.parametrize("channel", ["password", "api_key", "token", "items"])
+def test_a_delta_channel_called_as_a_secret_goes_on_after_a_restart(channel: str, tmp_path: Path):
+    kept: Any = Annotated[list[Any], DeltaChannel(joined, list, snapshot_frequency=3)]
+    state: Any = TypedDict("state", {channel: kept})  # type: ignore[misc]
+    graph: Any = StateGraph(state)
+    graph.add_node("one", lambda state: {channel: ["one"]})
+    graph.add_edge(START, "one")
+    counts = []
+    for number in range(1, 5):
+        with HoldfastSaver.open(f"file:{tmp_path}/s") as saver:
+            app = graph.compile(checkpointer=saver)
+            answer = app.invoke({channel: ["zero"]}, CONFIG, durability="sync")
+            assert len(answer[channel]) == 2 * number
+            metadata: Any = got(saver, config_of("t")).metadata
+            counts.append(metadata.get("counters_since_delta_snapshot"))
+    assert any(counts)
+    for told in filter(None, counts):
+        assert [*told] == [channel] and all(type(count) is int for count in told[channel])

@@ -13,8 +13,8 @@ from typing import Any
 #: Ends a name that is told otherwise than it is. No namespace of LangGraph's has a colon after a bar, and no
 #: name of a secret ends so.
 _MARK = "|:name"
-#: Members of a checkpoint's metadata that have names as keys.
-_KEYED = ("parents",)
+#: Members of a checkpoint's metadata that have names as keys: of namespaces, of channels.
+_KEYED = ("parents", "counters_since_delta_snapshot")
 
 #: Tells whether redaction hides a name, or what stands behind it.
 Hides = Callable[[str], bool]
