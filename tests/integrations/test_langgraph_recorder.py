@@ -347,11 +347,11 @@ def test_what_a_put_follows_may_be_removed_by_others_while_it_is_prepared(monkey
     put(saver, first, {"n": 2}, 2)
     checkpoint, left = Recording.checkpoint, [1]
 
-    def overtaken(*args: Any) -> Any:
+    def overtaken(*args: Any, **named: Any) -> Any:
         if left:
             left.pop()
             other.prune(["t"])
-        return checkpoint(*args)
+        return checkpoint(*args, **named)
 
     monkeypatch.setattr(Recording, "checkpoint", overtaken)
     branch = put(saver, first, {"n": 3}, 2)
