@@ -280,6 +280,73 @@ def test_steps_inside_of_steps_are_kept_apart(counted: Counted) -> None:
     assert counted.calls == ["1a", "1b", "2a", "2b", "2b"]
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_results_inside_of_steps_are_found_by_what_those_were_given(at_once: bool) -> None:
+    people, is_dying, told = ["ann", "bob"], [True], list[str]()
+
+    @holdfast.step
+    async def new_id() -> int:
+        told.append("id")
+        return len(told)
+
+    @holdfast.step
+    async def entry() -> list[int]:
+        return [await new_id()]
+
+    @holdfast.step
+    async def order(who: str) -> str:
+        number = await entry()
+        if is_dying and (at_once or who == people[-1]):
+            raise ValueError("dies after its id is recorded")
+        return f"{who}: {number}"
+
+    with opened() as service:
+
+        @holdfast.durable(service)
+        async def orders() -> list[str]:
+            if at_once:
+                found = await asyncio.gather(*map(order, people), return_exceptions=True)
+            else:
+                found = [await order(who) for who in people]
+            if is_dying:
+                raise ValueError("dies")
+            return [str(one) for one in found]
+
+        with pytest.raises(ValueError, match="dies"):
+            asyncio.run(orders())
+        is_dying.clear()
+        people.reverse()
+        assert asyncio.run(orders()) == ["bob: [2]", "ann: [1]"]
+        assert told == ["id", "id"]
+        assert types(service, "orders").count("AGENT_STARTED") == 4
+
+
+def test_a_step_around_others_is_told_to_begin_with_the_first_result_inside_of_it(counted: Counted) -> None:
+    inner = holdfast.step(name="inner")(counted)
+    alone = holdfast.step(name="alone")(counted)
+
+    @holdfast.step
+    def chapter(number: int) -> Any:
+        return [inner(1), inner(number)]
+
+    with opened() as service:
+
+        @holdfast.durable(service)
+        def book() -> Any:
+            return [alone(0), chapter(2)]
+
+        book()
+        steps = [(event.type, event.step_id) for event in service.events("book") if "AGENT" in event.type]
+        assert steps == [
+            ("AGENT_COMPLETED", "alone"),
+            ("AGENT_STARTED", "chapter"),
+            ("AGENT_COMPLETED", "chapter>inner"),
+            ("AGENT_COMPLETED", "chapter>inner#2"),
+            ("AGENT_COMPLETED", "chapter"),
+        ]
+        assert latest(service, "book").agent_states["chapter"]["status"] == "completed"
+
+
 def test_threads_with_the_context_of_the_function_record_their_steps(counted: Counted) -> None:
     step = holdfast.step(name="part")(counted)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -24,13 +25,24 @@ def spec(name: str = "step", **more: Any) -> StepSpec:
     return StepSpec(name, lambda value: value, is_async=False, **more)
 
 
-def run_after(service: CheckpointService, *calls: tuple[str, Any], claim: Claim | None = None) -> DurableRun:
+def run_after(
+    service: CheckpointService,
+    *calls: tuple[str, Any],
+    claim: Claim | None = None,
+    begun: Mapping[str, Any] | None = None,
+) -> DurableRun:
     """A run in which an earlier process has recorded some steps: their ids and what they were given."""
     tasks: list[Any] = [
         {"id": step_id, "agent": "step", "result": f"of {value}", "given": _digest(value)}
         for step_id, value in calls
     ]
-    journal = Journal(service.recording, "WF-1", {"workflow_id": "WF-1", "tasks": [*tasks, "another task"]})
+    states: dict[str, Any] = {
+        step_id: {"status": "running", "attempt": 1, "given": _digest(value)}
+        for step_id, value in (begun or {}).items()
+    }
+    states["x"] = "another state"
+    fields = {"workflow_id": "WF-1", "tasks": [*tasks, "another task"], "agent_states": states}
+    journal = Journal(service.recording, "WF-1", fields)
     return DurableRun(journal, claim or Claim(), TYPES)
 
 
@@ -70,6 +82,24 @@ def test_a_step_that_was_at_work_beside_one_that_was_done_keeps_its_number() -> 
     with opened() as service:
         run = run_after(service, ("step#2", "b"))
         assert named(run, "a", "b") == [("step", False), ("step#2", True)]
+
+
+def test_a_step_that_was_begun_is_found_by_what_it_was_given_and_keeps_its_number_from_others() -> None:
+    with opened() as service:
+        run = run_after(service, ("step#2", "b"), begun={"step": "a", "step#3": "c"})
+        assert named(run, "c", "b", "d", "a") == [
+            ("step#3", False),
+            ("step#2", True),
+            ("step#4", False),
+            ("step", False),
+        ]
+
+
+def test_results_inside_of_a_step_whose_start_was_not_told_are_found_by_its_number() -> None:
+    with opened() as service:
+        run = run_after(service, ("step>step", "x"))
+        assert named(run, "a") == [("step", False)]
+        assert named(run, "x", scope=Scope(run, "step>")) == [("step>step", True)]
 
 
 def test_a_number_that_somebody_has_is_not_given_again() -> None:

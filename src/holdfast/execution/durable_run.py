@@ -16,7 +16,7 @@ from typing import Any
 from holdfast.domain.checkpoint import CheckpointType
 from holdfast.domain.errors import AttemptOverError, GraphChangedError, LeaseLostError
 from holdfast.domain.plain import TypeRegistry
-from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_FAILED, RUN_UPDATED
+from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_FAILED, AGENT_STARTED, RUN_UPDATED
 from holdfast.execution.claim import Claim
 from holdfast.execution.driving import Asking, Call, Driver
 from holdfast.execution.given import digest_of, numbered
@@ -61,6 +61,9 @@ class Scope:
     prefix: str = ""
     #: How often each name was called so far.
     calls: dict[str, int] = field(default_factory=dict)
+    #: Where the step around this one was taken, and what its start says until that is recorded.
+    outer: Scope | None = None
+    start: Fact | None = None
 
 
 class DurableRun:
@@ -83,12 +86,14 @@ class DurableRun:
         self._mutex = threading.Lock()
         #: What earlier processes recorded, by step, until it is asked for.
         self._recorded = {task["id"]: task for task in journal.fields.get("tasks", ()) if _is_result(task)}
+        #: Those that were begun and have none: results of steps inside of them are theirs.
+        begun = {step_id: known for step_id, known in _begun(journal.fields) if step_id not in self._recorded}
         #: Every step that has a result or is under way.
-        self._used = set(self._recorded)
+        self._used = {*self._recorded, *begun}
         #: The steps of one name that were given the same, in their order.
         self._alike: dict[tuple[str, str], list[str]] = {}
-        for step_id, task in sorted(self._recorded.items(), key=lambda one: _occurrence(one[0])):
-            self._alike.setdefault((_base(step_id), task.get("given", "")), []).append(step_id)
+        for step_id, known in sorted((self._recorded | begun).items(), key=lambda one: _occurrence(one[0])):
+            self._alike.setdefault((_base(step_id), known.get("given", "")), []).append(step_id)
         self._since_checkpoint = 0
 
     def slot(
@@ -142,7 +147,8 @@ class DurableRun:
         attempt = 0
         while True:
             attempt, began = attempt + 1, time.monotonic()
-            inner = _SCOPE.set(Scope(self, f"{slot.step_id}>"))
+            inner = Scope(self, f"{slot.step_id}>", outer=scope, start=_started(spec, slot, attempt))
+            token = _SCOPE.set(inner)
             try:
                 result = yield Call(spec.function, positional, tuple(named.items()))
             except LOST:
@@ -152,10 +158,12 @@ class DurableRun:
                 if not spec.retry.is_worth(fault, attempt):
                     raise
             else:
-                yield self._commit(spec, _completed(spec, slot, attempt, result, began))
+                # Steps that it left behind at work begin it no more.
+                inner.start = None
+                yield self._commit(spec, scope, _completed(spec, slot, attempt, result, began))
                 return result
             finally:
-                _SCOPE.reset(inner)
+                _SCOPE.reset(token)
             pause = asyncio.sleep if spec.is_async else time.sleep
             yield Call(pause, (spec.retry.pause_seconds(attempt),))
 
@@ -221,9 +229,10 @@ class DurableRun:
                 journal.note(Fact(RUN_UPDATED, {"fields": {"metadata": known}}, RUN))
             yield
 
-    def _commit(self, spec: StepSpec, fact: Fact) -> Call:
+    def _commit(self, spec: StepSpec, scope: Scope, fact: Fact) -> Call:
         """Make what records a result durable where the step runs: in this thread, or beside the loop."""
         self._check()
+        self._note_starts(scope)
         self._since_checkpoint += 1
         items: tuple[Fact | Save, ...] = (fact,)
         if self._since_checkpoint >= _STEPS_PER_CHECKPOINT:
@@ -232,6 +241,23 @@ class DurableRun:
         if spec.is_async:
             return Call(asyncio.to_thread, (self._journal.commit, *items))
         return Call(self._journal.commit, items)
+
+    def _note_starts(self, scope: Scope) -> None:
+        """Say what the steps around a step were given: what is inside of them is found by that."""
+        place: Scope | None = scope
+        # Held until they are said: no result from another thread shall be recorded before.
+        with self._mutex:
+            while place is not None:
+                start, place.start, place = place.start, None, place.outer
+                if start is not None:
+                    self._journal.note(start)
+
+
+def _started(spec: StepSpec, slot: Slot, attempt: int) -> Fact | None:
+    """Tell what a step was given; one with a key is found by that."""
+    if slot.given is None:
+        return None
+    return Fact(AGENT_STARTED, {"attempt": attempt, "given": slot.given}, slot.step_id, spec.name)
 
 
 def _completed(spec: StepSpec, slot: Slot, attempt: int, result: Any, began: float) -> Fact:
@@ -249,6 +275,15 @@ def _failed(spec: StepSpec, slot: Slot, attempt: int, fault: Exception) -> Fact:
 def _is_result(task: Any) -> bool:
     # An application may have tasks of its own in the state.
     return isinstance(task, Mapping) and {"id", "result"} <= task.keys()
+
+
+def _begun(fields: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Tell the steps of which it was recorded what they were given; journals of before do not say."""
+    states = fields.get("agent_states")
+    for step_id, known in states.items() if isinstance(states, Mapping) else ():
+        # An application may have states of its own there.
+        if isinstance(step_id, str) and isinstance(known, Mapping) and isinstance(known.get("given"), str):
+            yield step_id, known
 
 
 def _base(step_id: str) -> str:
