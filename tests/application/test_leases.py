@@ -6,6 +6,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -236,6 +237,28 @@ def test_a_forked_child_does_not_write_under_its_parents_lease(tmp_path: Path) -
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     service.create_checkpoint("W", {"n": 3})
+    service.close()
+
+
+def test_a_forked_child_neither_renews_nor_releases_its_parents_lease(tmp_path: Path) -> None:
+    service = make_service(FilesystemStore.open(str(tmp_path / "store"), background=False))
+    lease = service.acquire_lease("W", "ann")
+    child = os.fork()
+    if child == 0:
+        code = 1
+        with suppress(LeaseLostError):
+            service.release_lease(lease)
+            own = service.acquire_lease("V", "child")
+            service.release_lease(service.renew_lease(own))
+            code = 6 if service.lease_of("V") is None else 2
+            service.renew_lease(lease)
+            code = 3
+        os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 6
+    service.renew_lease(lease)
+    service.create_checkpoint("W", {"n": 2})
+    service.release_lease(lease)
+    assert service.lease_of("W") is None
     service.close()
 
 

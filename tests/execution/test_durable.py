@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
 import subprocess
 import sys
 import threading
@@ -278,6 +279,29 @@ def test_steps_inside_of_steps_are_kept_apart(counted: Counted) -> None:
         name.replace("chapter", "chapter#2") for name in ("chapter", "chapter>inner", "chapter>inner#2")
     }
     assert counted.calls == ["1a", "1b", "2a", "2b", "2b"]
+
+
+def test_a_child_that_is_forked_inside_and_exits_leaves_the_run_to_its_parent(tmp_path: Path) -> None:
+    parent, one = os.getpid(), holdfast.step(name="one")(lambda: 1)
+
+    @holdfast.durable(str(tmp_path / "store"))
+    def work() -> tuple[int, int]:
+        child = os.fork()
+        if child == 0:
+            sys.exit(7)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), one()
+
+    try:
+        assert work() == (7, 1)
+    except SystemExit as end:
+        if os.getpid() != parent:
+            os._exit(int(str(end.code)))
+        raise
+    finally:
+        if os.getpid() != parent:
+            os._exit(1)
+    with holdfast.open(str(tmp_path / "store")) as service:
+        assert latest(service, "work").status == "completed"
 
 
 @pytest.mark.parametrize("at_once", [True, False])

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,27 @@ def test_a_loop_begins_with_what_it_is_given_and_ends_completed() -> None:
         assert state.context == {"i": 3} and state.status == "completed" and not state.resumable
         assert kinds(service) == ["workflow_start", *["stage_complete"] * 3, "workflow_complete"]
         assert str(service.list_checkpoints("WF-1")[0].status) == "completed"
+
+
+def test_a_child_that_is_forked_inside_and_exits_leaves_the_loop_to_its_parent(tmp_path: Path) -> None:
+    parent = os.getpid()
+    try:
+        with holdfast.loop(str(tmp_path / "store"), "WF-1", {"i": 0}) as run:
+            child = os.fork()
+            if child == 0:
+                sys.exit(7)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+            run.state["i"] += 1
+            run.save()
+    except SystemExit as end:
+        if os.getpid() != parent:
+            os._exit(int(str(end.code)))
+        raise
+    finally:
+        if os.getpid() != parent:
+            os._exit(1)
+    with holdfast.open(str(tmp_path / "store")) as service:
+        assert latest(service).context == {"i": 1} and latest(service).status == "completed"
 
 
 def test_an_exception_leaves_the_loop_failed_at_the_state_last_saved() -> None:

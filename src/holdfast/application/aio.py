@@ -276,7 +276,7 @@ class AsyncCheckpointService(AsyncRecoveryCalls, Rooms):
 
     async def renew_lease(self, lease: Lease, *, ttl_seconds: float = 30.0) -> Lease:
         """Give a lease new time from now on; also if it has expired, while nobody took the workflow over."""
-        return await self._run(self._engine.kit.store.renew, lease, ttl_seconds)
+        return await self._run(self._engine.writer.renew, lease, ttl_seconds)
 
     async def release_lease(self, lease: Lease) -> None:
         """Give a workflow up, so that others need not wait. A lease that is lost already stays lost."""

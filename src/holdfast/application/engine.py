@@ -83,7 +83,7 @@ class Engine(LateRooms):
         #: Where long workflows are looked at again by retention.
         self._retained: dict[str, int] = {}
         self.housekeeper = Housekeeper(kit, self.queue, self._retain)
-        self.writer = self._writer(watch)
+        self.writer = self._writer(watch, getattr(self, "writer", None))
         self.safety = Safety(kit, self.queue, self.writer, self.trail, self.prune, self.listeners)
         self.batch = Batch(kit, self.queue, self.writer, self.heard)
         self.reader = self._reader()
@@ -96,8 +96,15 @@ class Engine(LateRooms):
 
         return CommitWatch(self.kit.store.commit)
 
-    def _writer(self, watch: CommitWatch | None) -> Writer:
-        """Make what prepares commits; where somebody counts or traces, one that tells of them."""
+    def _writer(self, watch: CommitWatch | None, parent: Writer | None) -> Writer:
+        """Make what prepares commits; a forked child leaves those leases alone that its parent's acquired."""
+        writer = self._fresh_writer(watch)
+        if parent is not None:
+            writer.follow(parent)
+        return writer
+
+    def _fresh_writer(self, watch: CommitWatch | None) -> Writer:
+        """Answer a writer; where somebody counts or traces, one that tells of what it prepares."""
         if watch is None:
             return Writer(self.kit, self.queue, self.housekeeper, self.trail)
         from holdfast.application.watched_writer import WatchedWriter

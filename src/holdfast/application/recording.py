@@ -276,7 +276,7 @@ class Recording:
 
     def renew(self, lease: Lease, ttl_seconds: float) -> Lease:
         """Give a lease new time."""
-        return self._engine.kit.store.renew(lease, ttl_seconds)
+        return self._engine.writer.renew(lease, ttl_seconds)
 
     def give_up(self, lease: Lease) -> None:
         """Give a workflow up, unless something of it still waits for a store that cannot be written.

@@ -308,9 +308,9 @@ class CheckpointService(RecoveryCalls, Rooms):
         """Give a lease new time from now on; also if it has expired, while nobody took the workflow over.
 
         Raises:
-            LeaseLostError: it was released, or another was granted.
+            LeaseLostError: it was released, another was granted, or it is a parent process's.
         """
-        return self._engine.kit.store.renew(lease, ttl_seconds)
+        return self._engine.writer.renew(lease, ttl_seconds)
 
     def release_lease(self, lease: Lease) -> None:
         """Give a workflow up, so that others need not wait. A lease that is lost already stays lost."""

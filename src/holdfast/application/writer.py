@@ -78,6 +78,8 @@ class Writer:
         self._careful_bytes = min(kit.warn_bytes, kit.limit_bytes)
         #: Workflows that were acquired here, and the tokens that their commits show, lost or not.
         self._tokens: dict[str, int] = {}
+        #: Those that were acquired in the process which this one was forked from.
+        self._inherited: frozenset[tuple[str, int]] = frozenset()
 
     def create(self, command: CreateCheckpoint, on_done: OnDone | None = None) -> Ticket:
         """Queue a checkpoint of a state, or find that it is the last one again; the result is its id."""
@@ -177,8 +179,25 @@ class Writer:
             )
         return lease
 
+    def follow(self, parent: Writer) -> None:
+        """Leave the leases alone that are those of the process which this one was forked from."""
+        self._inherited = parent._inherited.union(parent._tokens.items())
+
+    def renew(self, lease: Lease, ttl_seconds: float) -> Lease:
+        """Give a lease new time; LeaseLostError says that it is not, or not any more, of this process."""
+        if (lease.workflow_id, lease.token) in self._inherited:
+            raise LeaseLostError(
+                "the lease belongs to the process that this one was forked from",
+                place=lease.workflow_id,
+                hint="Acquire one here, under a name of its own.",
+            )
+        return self._kit.store.renew(lease, ttl_seconds)
+
     def release(self, lease: Lease) -> None:
         """Give a workflow up, once everything prepared under its lease is decided."""
+        if (lease.workflow_id, lease.token) in self._inherited:
+            # What a child leaves behind on its way out is still its parent's.
+            return
         facts: dict[str, int | str] = {"owner": lease.owner, "token": lease.token}
         told = self._trail.told(AuditType.LEASE_RELEASED, workflow_id=lease.workflow_id, facts=facts)
         with self.bases.slot(lease.workflow_id) as slot:
