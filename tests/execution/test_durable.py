@@ -281,6 +281,27 @@ def test_steps_inside_of_steps_are_kept_apart(counted: Counted) -> None:
     assert counted.calls == ["1a", "1b", "2a", "2b", "2b"]
 
 
+def test_a_step_that_is_kept_from_another_workflow_has_failed_as_by_any_error(counted: Counted) -> None:
+    @holdfast.step(retry=Retry(attempts=2, delay_seconds=0))
+    def asks(value: str) -> Any:
+        return other(value)
+
+    with opened() as service:
+        other = doubled(service, counted)
+
+        @holdfast.durable(service)
+        def work() -> Any:
+            return asks("a")
+
+        lease = service.acquire_lease("run-a", "somebody")
+        with pytest.raises(LeaseHeldError):
+            work()
+        assert types(service, "work").count("AGENT_FAILED") == 2
+        assert latest(service, "work").status == "failed"
+        service.release_lease(lease)
+        assert work() == ["a", "a!"]
+
+
 def test_a_child_that_is_forked_inside_and_exits_leaves_the_run_to_its_parent(tmp_path: Path) -> None:
     parent, one = os.getpid(), holdfast.step(name="one")(lambda: 1)
 

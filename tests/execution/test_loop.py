@@ -219,6 +219,16 @@ def test_one_who_lost_the_loop_writes_nothing_more(tmp_path: Path) -> None:
         assert latest(service, "WF-1").context == {"i": 99}
 
 
+def test_a_loop_that_is_kept_from_another_one_has_failed_as_by_any_error() -> None:
+    with opened() as service:
+        service.acquire_lease("WF-2", "somebody")
+        with pytest.raises(LeaseHeldError), holdfast.loop(service, "WF-1") as run:
+            run.save()
+            with holdfast.loop(service, "WF-2"):
+                pass
+        assert recovered(service).status == "failed"
+
+
 def test_a_loss_that_was_noticed_is_told_at_the_next_save() -> None:
     with (
         opened() as service,

@@ -5,16 +5,25 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import holdfast
 from holdfast import AgentFailedError, Retry, Workflow
+from holdfast.domain.errors import LeaseLostError
 from holdfast.execution.context import Context
 from tests.application.services import make_service
 from tests.execution.clocks import AgentClock
+from tests.execution.journals import recovered
 from tests.execution.narrow_stores import LARGE, NarrowStore
 from tests.execution.runs import chain, kinds, opened, run, told_to, types
+
+
+def lambda_named(name: str, function: Any) -> Any:
+    function.__name__ = name
+    return function
 
 
 def test_an_agent_is_tried_again_and_its_confidence_sinks_by_the_factor() -> None:
@@ -32,6 +41,49 @@ def test_an_agent_is_tried_again_and_its_confidence_sinks_by_the_factor() -> Non
     assert failed[0]["confidence_before"] == 0.5 and "attempt 1 failed" in failed[0]["reason"]
     assert failed[0]["error"]["type"] == "ConnectionError" and "not yet" in failed[0]["error"]["trace"]
     assert [data["retries"] for kind, data in told if kind == "agent_failed"] == [True, True]
+
+
+@pytest.mark.parametrize("shape", ["row", "parallel"])
+def test_an_agent_that_is_kept_from_another_workflow_has_failed_as_by_any_error(shape: str) -> None:
+    tries: list[int] = []
+    workflow, inner = Workflow("outer"), chain(lambda_named("inside", lambda ctx: 1))
+    stage = workflow.sequential("s") if shape == "row" else workflow.parallel("s")
+
+    @stage.agent(retry=Retry(2, delay_seconds=0), on_failure="skip")
+    def asks(ctx: Context) -> Any:
+        tries.append(ctx.attempt)
+        return run(inner, service, "WF-2").value
+
+    @stage.agent(retry=Retry(2, delay_seconds=0))
+    async def insists(ctx: Context) -> Any:
+        return (await inner.run(service, "WF-2")).value
+
+    with opened() as service:
+        lease = service.acquire_lease("WF-2", "somebody")
+        with pytest.raises(AgentFailedError, match="LeaseHeldError"):
+            run(workflow, service)
+        assert tries == [1, 2] and types(service).count("AGENT_FAILED") == 4
+        assert recovered(service)["status"] == "failed"
+        service.release_lease(lease)
+        assert run(workflow, service).results["insists"]
+
+
+def test_an_agent_whose_own_run_is_lost_is_not_tried_again(tmp_path: Path) -> None:
+    tries: list[int] = []
+
+    def agent(ctx: Context) -> None:
+        tries.append(ctx.attempt)
+        lease = mine.lease_of("WF-1")
+        assert lease is not None
+        mine.renew_lease(lease, ttl_seconds=0)
+        other.acquire_lease("WF-1", "somebody")
+        ctx.milestone("is not recorded")
+
+    store = str(tmp_path / "store")
+    with holdfast.open(store) as mine, holdfast.open(store) as other:
+        with pytest.raises(LeaseLostError):
+            run(chain(agent, retry=Retry(3, delay_seconds=0)), mine)
+        assert tries == [1] and "AGENT_FAILED" not in types(other)
 
 
 def test_the_rule_for_confidence_can_be_replaced() -> None:

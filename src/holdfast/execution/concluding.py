@@ -94,9 +94,9 @@ async def _ended(
         # Nothing of the run may go on after its end is recorded.
         await asyncio.wait({walking})
         return RunStatus.STOPPED, cancelled
-    except LeaseLostError:
-        raise
     except Exception as problem:
+        if runner.journal.tells_loss(problem):
+            raise
         return RunStatus.FAILED, problem
 
 

@@ -20,7 +20,7 @@ from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_FAILED, AGENT_STAR
 from holdfast.execution.claim import Claim
 from holdfast.execution.driving import Asking, Call, Driver
 from holdfast.execution.given import digest_of, numbered
-from holdfast.execution.journal import LOST, Fact, Journal, Save
+from holdfast.execution.journal import Fact, Journal, Save
 from holdfast.execution.outcome import RunStatus
 from holdfast.execution.plan import Retry
 from holdfast.execution.results import step_name
@@ -151,9 +151,9 @@ class DurableRun:
             token = _SCOPE.set(inner)
             try:
                 result = yield Call(spec.function, positional, tuple(named.items()))
-            except LOST:
-                raise
             except Exception as fault:
+                if self._claim.is_lost or self._journal.tells_loss(fault):
+                    raise
                 self._journal.note(_failed(spec, slot, attempt, fault))
                 if not spec.retry.is_worth(fault, attempt):
                     raise
@@ -177,7 +177,7 @@ class DurableRun:
 
     def fail(self, fault: BaseException) -> None:
         """Record what ended the run, which can be called again."""
-        if self._claim.is_lost or isinstance(fault, LOST):
+        if self._claim.is_lost or self._journal.tells_loss(fault):
             return
         told = f"{type(fault).__name__}: {fault}"[:_ERROR_CHARS]
         has_failed = isinstance(fault, Exception)

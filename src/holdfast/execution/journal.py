@@ -132,6 +132,8 @@ class Journal:
         self._said: deque[Said] = deque()
         self._again: list[Fact] = []
         self._mutex = threading.RLock()
+        #: Whether the store has said that the run is somebody else's now.
+        self.is_lost = False
         #: Whether it goes on with a run that existed.
         self.is_resumed = False
         self.has_crashed = False
@@ -154,6 +156,10 @@ class Journal:
         """Answer what is known of one step."""
         known: Mapping[str, Any] = self._fields.get("agent_states", {}).get(step_id, {})
         return known
+
+    def tells_loss(self, fault: BaseException | None) -> bool:
+        """Tell whether an error says that this run is lost; agents may be kept from another one."""
+        return self.is_lost and isinstance(fault, LOST)
 
     def note(self, fact: Fact) -> None:
         """Record a fact that goes with the next commit."""
@@ -249,6 +255,7 @@ class Journal:
         try:
             return self._checkpoint(save, on_done)
         except LOST:
+            self.is_lost = True
             raise
         except CheckpointError as problem:
             self._failed(problem)
@@ -304,6 +311,7 @@ class Journal:
         made, again, faults = None, list[Fact | Save](), list[CheckpointError]()
         for item, result in zip(items, results, strict=True):
             if isinstance(result, LOST):
+                self.is_lost = True
                 raise result
             if is_above_refused(result):
                 again.append(item)

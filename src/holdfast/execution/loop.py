@@ -88,7 +88,11 @@ class Carried(Generic[State]):
         return self._recording.checkpoint(self.workflow_id, self._told(status), options)
 
     def _wait(self, ticket: Ticket) -> CheckpointID:
-        made: CheckpointID = self._recording.wait(ticket)
+        try:
+            made: CheckpointID = self._recording.wait(ticket)
+        except LOST:
+            self._claim.lose()
+            raise
         self._saved = made
         return made
 
@@ -117,7 +121,7 @@ class Carried(Generic[State]):
 
     def _fail(self, fault: BaseException) -> None:
         """Record why the loop stopped. The state stays the one last saved: what came after is half done."""
-        if self._claim.is_lost or isinstance(fault, LOST):
+        if self._claim.is_lost:
             return
         status = RunStatus.FAILED if isinstance(fault, Exception) else RunStatus.STOPPED
         told = f"{type(fault).__name__}: {fault}"[:_ERROR_CHARS]

@@ -16,7 +16,7 @@ from holdfast.execution.approvals import Approval, Desk, Suspended
 from holdfast.execution.engines.port import Engine
 from holdfast.execution.frame import Frame, Spawned
 from holdfast.execution.given import check_given
-from holdfast.execution.journal import LOST, Fact, Journal, Save
+from holdfast.execution.journal import Fact, Journal, Save
 from holdfast.execution.options import RunOptions, lowering
 from holdfast.execution.outcome import RunStatus
 from holdfast.execution.places import Places
@@ -259,13 +259,13 @@ class Runner:
             pending = set(tasks)
             while pending:
                 done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_EXCEPTION)
-                if any(_is_final(task) for task in done):
+                if any(_is_final(task, self.journal) for task in done):
                     break
         finally:
             for task in tasks:
                 task.cancel()
             ended = await asyncio.gather(*tasks, return_exceptions=True)
-        _raise_first(ended)
+        _raise_first(ended, self.journal)
 
     # -- what contexts ask -------------------------------------------------------------------
 
@@ -334,21 +334,23 @@ def _is_settled(stage: Stage, history: Sequence[Mapping[str, Any]]) -> bool:
     return bool(history) and (history[-1]["content"] or len(history) >= stage.limit)
 
 
-def _is_final(task: asyncio.Future[Any]) -> bool:
+def _is_final(task: asyncio.Future[Any], journal: Journal) -> bool:
     """Tell whether something ended that nothing else may go on after."""
     if task.cancelled():
         return True
     fault = task.exception()
     is_stop = isinstance(fault, Stopped) and fault.status is not RunStatus.PAUSED
-    return is_stop or isinstance(fault, LOST)
+    return is_stop or journal.tells_loss(fault)
 
 
-def _raise_first(ended: Sequence[Any]) -> None:
+def _raise_first(ended: Sequence[Any], journal: Journal) -> None:
     """Raise the weightiest of what went wrong: a lost lease, a stop, a failure, an open question."""
     faults = [one for one in ended if isinstance(one, BaseException)]
-    for kinds in (LOST, (Stopped,), (AgentFailedError,), (CheckpointError,), (Suspended,)):
+    for fault in filter(journal.tells_loss, faults):
+        raise fault
+    for kind in (Stopped, AgentFailedError, CheckpointError, Suspended):
         for fault in faults:
-            if isinstance(fault, kinds):
+            if isinstance(fault, kind):
                 raise fault
     rest = [one for one in faults if not isinstance(one, asyncio.CancelledError)]
     if rest:

@@ -26,7 +26,7 @@ from holdfast.execution.engines.local import call_apart
 from holdfast.execution.engines.port import Engine, WorkerLostError
 from holdfast.execution.floor import floor
 from holdfast.execution.frame import Frame, Parent, Surroundings
-from holdfast.execution.journal import LOST, Fact, Journal, Save
+from holdfast.execution.journal import Fact, Journal, Save
 from holdfast.execution.options import ConfidenceRule
 from holdfast.execution.plan import Agent, OnFailure
 from holdfast.execution.promises import check_kept
@@ -155,8 +155,6 @@ class Steps:
                 check_kept(context.promises, agent.name)
                 yield from self._complete(work, context, result, began)
                 return
-            except LOST:
-                raise
             except WorkerLostError as problem:
                 lost += 1
                 self._journal.warn(f"{frame.step_id} goes on elsewhere, its worker was lost: {problem}")
@@ -164,6 +162,8 @@ class Steps:
                     continue
                 fault: Exception = problem
             except Exception as problem:
+                if self._journal.tells_loss(problem):
+                    raise
                 fault = problem
             finally:
                 siblings.remove(context)

@@ -13,7 +13,13 @@ import pytest
 
 import holdfast
 from holdfast import CheckpointService
-from holdfast.domain.errors import AgentFailedError, AttemptOverError, InvalidStateError, LeaseLostError
+from holdfast.domain.errors import (
+    AgentFailedError,
+    AttemptOverError,
+    InvalidStateError,
+    LeaseHeldError,
+    LeaseLostError,
+)
 from holdfast.execution.frame import Frame
 from holdfast.execution.journal import Journal, Save
 from holdfast.execution.remote import working
@@ -50,6 +56,17 @@ def test_an_errand_leaves_its_result_and_the_end_in_the_journal_of_the_step(
     assert outcome.ending is Ending.DONE and ended is not None
     assert ended.tasks[0]["result"] == ["WF-1", "far", 1]
     assert service.lease_of("WF-1~far") is None
+
+
+def test_an_agent_that_is_kept_from_another_workflow_has_failed_and_its_worker_is_not_lost(
+    service: CheckpointService, tmp_path: Path
+) -> None:
+    def far(ctx: Any) -> None:
+        raise LeaseHeldError("somebody has the other one", place="WF-2")
+
+    outcome = run_errand(sent(service, tmp_path, far))
+    assert outcome.ending is Ending.FAILED and isinstance(outcome.error, LeaseHeldError)
+    assert service.recording.ended("WF-1~far") is None
 
 
 def test_a_coroutine_is_an_agent_too(service: CheckpointService, tmp_path: Path) -> None:

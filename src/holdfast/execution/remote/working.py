@@ -91,8 +91,6 @@ def _leave_room(service: CheckpointService, child_id: str) -> None:
 class FencedJournal(Journal):
     """A journal that takes nothing more once its step belongs to somebody else."""
 
-    is_lost = False
-
     def lose(self) -> None:
         """Take nothing from now on; what is being written is let pass."""
         with self._mutex:
@@ -153,9 +151,9 @@ class Work:
             context, result = self._called(journal)
             self._complete(journal, context, result, time.monotonic() - began)
             return Outcome(Ending.DONE)
-        except LOST:
-            raise
         except Exception as fault:
+            if journal.tells_loss(fault):
+                raise
             told = {"type": type(fault).__name__, "message": str(fault)}
             failed = {"attempt": errand.frame.attempt, "error": told}
             journal.commit(Fact(AGENT_FAILED, failed, errand.frame.step_id, errand.frame.agent))
