@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast import AgentFailedError, Retry
+from holdfast.domain.errors import AttemptOverError
 from holdfast.execution.context import Context
 from tests.execution.runs import chain, opened, run, types
 
@@ -63,6 +64,29 @@ def test_a_branch_that_was_confirmed_is_not_run_again() -> None:
     with opened() as service:
         assert run(chain(agent, retry=Retry(2, delay_seconds=0)), service).value == "dear"
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("is_confirmed_anew", [False, True])
+def test_a_branch_of_an_attempt_that_was_given_up_cannot_be_confirmed(is_confirmed_anew: bool) -> None:
+    branches: list[Any] = []
+
+    def ahead(ctx: Context) -> int:
+        return len(branches)
+
+    def agent(ctx: Context) -> Any:
+        branches.append(ctx.speculate(ahead))
+        if ctx.attempt == 1:
+            raise ConnectionError("given up")
+        if is_confirmed_anew:
+            branches[1].confirm()
+        with pytest.raises(AttemptOverError):
+            branches[0].confirm()
+        return "done"
+
+    with opened() as service:
+        results = run(chain(agent, retry=Retry(2, delay_seconds=0)), service).results
+        assert results == {"agent": "done", **({"agent>ahead": 1} if is_confirmed_anew else {})}
+        assert types(service).count("AGENT_COMPLETED") == len(results)
 
 
 def test_a_branch_may_change_nothing_outside() -> None:

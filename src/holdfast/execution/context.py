@@ -307,7 +307,7 @@ class Context:
         draft = Draft(self._journal)
         shadow = Context(frame, draft, self._around, Refusing(), is_async=self._is_async)
         known = self._around.done(step_id)
-        asking = speculate(function, item, known, shadow, draft, self._answer)
+        asking = speculate(function, item, known, shadow, draft, self._answer, self._check)
         return self._answer(asking, "ctx.speculate")
 
     def checkpoint(self, reason: str = "asked by the agent") -> Any:

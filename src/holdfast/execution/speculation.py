@@ -27,9 +27,15 @@ class Branch:
     is_confirmed: bool
     _asking: Callable[[], Asking]
     _answer: Callable[[Asking, str], Any]
+    _check: Callable[[], None]
 
     def confirm(self) -> Any:
-        """Record the branch as a step of the workflow, with all that its function said."""
+        """Record the branch as a step of the workflow, with all that its function said.
+
+        Raises:
+            AttemptOverError: the attempt that made it was given up; another one may have made its own.
+        """
+        self._check()
         return self._answer(self._confirmed(), "branch.confirm")
 
     def _confirmed(self) -> Asking:
@@ -111,10 +117,11 @@ def speculate(
     shadow: Shadow,
     draft: Draft,
     answer: Callable[[Asking, str], Any],
+    check: Callable[[], None],
 ) -> Asking:
     """Run a function ahead, unless its step was confirmed before."""
     if known is not None:
-        return Branch(copy.deepcopy(known[0]), True, nothing, answer)
+        return Branch(copy.deepcopy(known[0]), True, nothing, answer, check)
     result = yield Call(function, (shadow,) if item is None else (shadow, item))
 
     def record() -> Asking:
@@ -123,4 +130,4 @@ def speculate(
         completed = Fact(AGENT_COMPLETED, data, shadow.step_id, shadow.agent)
         yield Together((started, *draft.noted, completed))
 
-    return Branch(result, False, record, answer)
+    return Branch(result, False, record, answer, check)
