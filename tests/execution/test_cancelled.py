@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import holdfast
+from holdfast.application.recording import Recording
 from holdfast.bootstrap import open as open_service
 from holdfast.execution import tenure
 from holdfast.execution.plan import Plan
@@ -69,6 +70,38 @@ def test_one_that_is_cancelled_while_it_begins_has_its_lease_until_it_has_record
         assert latest(service).status == "in_progress" and told[-1] == "RUN_UPDATED"
         assert run(chain(one), service).results == {"one": 1}
         assert types(service).count("CHECKPOINT_CREATED") == told.count("CHECKPOINT_CREATED") + 1
+
+
+@pytest.mark.parametrize("at", ["take", "give_up"])
+def test_one_that_is_cancelled_twice_while_it_has_its_lease_leaves_none(
+    at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pause, real = Pause(), getattr(Recording, at)
+
+    def slow(recording: Recording, *given: Any) -> Any:
+        if at == "give_up":
+            pause()
+        answer = real(recording, *given)
+        if at == "take":
+            pause()
+        return answer
+
+    monkeypatch.setattr(Recording, at, slow)
+
+    async def main() -> None:
+        running = asyncio.create_task(chain(one).run(service, "WF-1"))
+        assert await asyncio.to_thread(pause.reached.wait, PATIENCE_SECONDS)
+        for _ in range(2):
+            running.cancel()
+            await asyncio.sleep(0)
+        pause.may_go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        # Nothing that was left behind: it is over.
+        assert service.lease_of("WF-1") is None
+
+    with opened() as service:
+        asyncio.run(main())
 
 
 def test_one_that_is_cancelled_while_it_opens_its_store_leaves_it_closed(

@@ -108,6 +108,51 @@ def test_whoever_is_cancelled_while_it_is_entered_leaves_it() -> None:
     assert told == ["in", "out"]
 
 
+@pytest.mark.parametrize("while_entering", [True, False])
+def test_whoever_is_cancelled_again_while_it_is_left_leaves_it_all_the_same(while_entering: bool) -> None:
+    told: list[str] = []
+    entered, leaving, may_leave = threading.Event(), threading.Event(), threading.Event()
+
+    @contextmanager
+    def slow() -> Iterator[None]:
+        assert entered.wait(60)
+        try:
+            yield
+        finally:
+            leaving.set()
+            assert may_leave.wait(60)
+            told.append("out")
+
+    async def main() -> None:
+        inside = asyncio.Event()
+
+        async def use() -> None:
+            async with tenure.aside(slow()):
+                inside.set()
+                await asyncio.Event().wait()
+
+        task = asyncio.create_task(use())
+        await asyncio.sleep(0)
+        if while_entering:
+            task.cancel()
+            await asyncio.sleep(0)
+        entered.set()
+        if not while_entering:
+            await inside.wait()
+            task.cancel()
+        assert await asyncio.to_thread(leaving.wait, 60)
+        for _ in range(2):
+            task.cancel()
+            await asyncio.sleep(0)
+        assert not task.done()
+        may_leave.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert told == ["out"]
+
+    asyncio.run(main())
+
+
 def test_whoever_is_cancelled_while_entering_fails_is_cancelled_all_the_same() -> None:
     entered = threading.Event()
 

@@ -6,14 +6,14 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any
 
 from holdfast.application.app import App
 from holdfast.application.recording import Recording
 from holdfast.domain.checkpoint import CheckpointType
-from holdfast.domain.errors import CheckpointError, CheckpointRecoveryError, InvalidStateError
+from holdfast.domain.errors import CheckpointRecoveryError, InvalidStateError
 from holdfast.domain.ids import check_workflow_id
 from holdfast.domain.record import Lease
 from holdfast.domain.run_events import RUN_UPDATED
@@ -26,6 +26,7 @@ from holdfast.execution.declared import Declared, Service, StoreLike
 from holdfast.execution.drift import check_drift, check_owner, drift, news, renames
 from holdfast.execution.engines.local import LocalEngine
 from holdfast.execution.engines.port import Engine
+from holdfast.execution.finishing import begun, finished, settled
 from holdfast.execution.floor import floor
 from holdfast.execution.journal import Fact, Journal, Save
 from holdfast.execution.leases import KEEPER
@@ -84,15 +85,14 @@ async def _run_opened(
 
 async def _begun(begin: Callable[[], Journal]) -> Journal:
     """Begin the journal in a thread; whoever is cancelled meanwhile has the lease until that has ended."""
-    beginning = asyncio.ensure_future(asyncio.to_thread(begin))
-    try:
-        return await asyncio.shield(beginning)
-    except asyncio.CancelledError:
-        await asyncio.wait({beginning})
-        if beginning.exception() is None:
-            stopped = Fact(RUN_UPDATED, {"fields": {"status": str(RunStatus.STOPPED)}}, RUN)
-            await beginning.result().commit_async(stopped)
-        raise
+    beginning = begun(begin)
+    cancelled = await settled(beginning)
+    if cancelled is None:
+        return beginning.result()
+    if beginning.exception() is None:
+        stopped = Fact(RUN_UPDATED, {"fields": {"status": str(RunStatus.STOPPED)}}, RUN)
+        await settled(begun(beginning.result().commit, stopped))
+    raise cancelled
 
 
 async def _carried_out(
@@ -141,15 +141,14 @@ async def _leased(
 ) -> tuple[Lease | None, WorkflowState | None]:
     """Take the lease; whoever is cancelled meanwhile leaves none behind."""
     recording = service.recording
-    taking = asyncio.ensure_future(asyncio.to_thread(_take, recording, workflow_id, options.lease_seconds))
-    try:
-        return await asyncio.shield(taking)
-    except asyncio.CancelledError:
-        with suppress(CheckpointError):
-            lease, _ = await taking
-            if lease is not None:
-                await asyncio.to_thread(recording.give_up, lease)
-        raise
+    taking = begun(_take, recording, workflow_id, options.lease_seconds)
+    cancelled = await settled(taking)
+    if cancelled is None:
+        return taking.result()
+    lease = None if taking.exception() is not None else taking.result()[0]
+    if lease is not None:
+        await settled(begun(recording.give_up, lease))
+    raise cancelled
 
 
 @asynccontextmanager
@@ -168,7 +167,7 @@ async def _taken(
     finally:
         KEEPER.drop(recording, lease)
         if not claim.is_lost:
-            await asyncio.to_thread(recording.give_up, lease)
+            await finished(begun(recording.give_up, lease))
 
 
 def _journal(

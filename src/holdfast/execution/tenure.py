@@ -16,6 +16,7 @@ from holdfast.domain.errors import CheckpointRecoveryError
 from holdfast.domain.state import WorkflowState
 from holdfast.execution.claim import Claim
 from holdfast.execution.declared import Service, StoreLike
+from holdfast.execution.finishing import begun, finished, settled
 from holdfast.execution.leases import KEEPER
 
 _Value = TypeVar("_Value")
@@ -73,24 +74,24 @@ def brought_back(recording: Recording, workflow_id: str) -> WorkflowState | None
 @asynccontextmanager
 async def aside(blocking: AbstractContextManager[_Value]) -> AsyncIterator[_Value]:
     """Enter and leave what waits for the disk in a thread, so that the event loop does not."""
-    entering = asyncio.ensure_future(asyncio.to_thread(blocking.__enter__))
-    try:
-        value = await asyncio.shield(entering)
-    except asyncio.CancelledError as cancelled:
+    entering = begun(blocking.__enter__)
+    cancelled = await settled(entering)
+    if cancelled is not None:
         # Whoever is cancelled while a lease is being taken leaves none behind.
-        await asyncio.wait({entering})
         if entering.exception() is None:
-            await _left(blocking, cancelled)
-        raise
+            await settled(_leaving(blocking, cancelled))
+        raise cancelled
     try:
-        yield value
+        yield entering.result()
     except BaseException as fault:
-        if not await _left(blocking, fault):
+        if not await finished(_leaving(blocking, fault)):
             raise
     else:
-        await _left(blocking, None)
+        await finished(_leaving(blocking, None))
 
 
-async def _left(blocking: AbstractContextManager[Any], fault: BaseException | None) -> bool | None:
+def _leaving(
+    blocking: AbstractContextManager[Any], fault: BaseException | None
+) -> asyncio.Future[bool | None]:
     kind, trace = (None, None) if fault is None else (type(fault), fault.__traceback__)
-    return await asyncio.to_thread(blocking.__exit__, kind, fault, trace)
+    return begun(blocking.__exit__, kind, fault, trace)
