@@ -15,6 +15,26 @@ from tests.execution.clocks import AgentClock
 from tests.execution.runs import chain, kinds, opened, run, told_to, types
 
 
+@pytest.mark.parametrize("kind", ["effect", "spawn"])
+def test_what_would_be_known_by_the_name_of_another_is_refused_before_it_is_done(kind: str) -> None:
+    done: list[int] = []
+
+    def work(*given: Any) -> int:
+        done.append(len(done))
+        return done[-1]
+
+    def agent(ctx: Context) -> None:
+        for name in ("item", "item", "item#2"):
+            if kind == "effect":
+                ctx.effect(name, work)
+            else:
+                ctx.spawn(work, name=name)
+
+    with opened() as service, pytest.raises(AgentFailedError, match="would be known as 'item#2'"):
+        run(chain(agent), service)
+    assert done == [0, 1]
+
+
 def test_everything_an_agent_says_is_in_the_state_once_it_is_done() -> None:
     def agent(ctx: Context) -> str:
         ctx.decide("go on", "it is time", 0.9, ["wait"])

@@ -25,8 +25,8 @@ from holdfast.execution.effects import UNSURE, Effect, Unknown, perform
 from holdfast.execution.frame import Frame, Milestone, Notes, Quiet, Spawned, Surroundings
 from holdfast.execution.given import digest_of, numbered
 from holdfast.execution.journal import Fact, Pad, Save
+from holdfast.execution.naming import Names
 from holdfast.execution.promises import Promise
-from holdfast.execution.results import step_name
 from holdfast.execution.speculation import Draft, Refusing, speculate
 from holdfast.execution.triggers import Trigger
 
@@ -49,7 +49,7 @@ class Context:
         #: How many answers and spawned agents it waits for, and which of those are at work.
         self._waits = 0
         self.children: list[Quiet] = []
-        self._counts: dict[str, int] = {}
+        self._names = Names(f"{journal.workflow_id} {frame.step_id}")
         self._progress_at = 0.0
         self._beat_at = time.monotonic()
         self.notes = Notes()
@@ -245,7 +245,7 @@ class Context:
             )
         self._check()
         given = None if key is not None else digest_of(numbered(arguments, {}), self._journal.types)
-        ours = self.workflow_id, self.step_id, self.agent, self._numbered("effect", step_name(name, key))
+        ours = self.workflow_id, self.step_id, self.agent, self._names.numbered("effect", name, key)
         effect = Effect(*ours, function, arguments, policy, check, unsure, given)
         return self._answer(self._performed(effect), "ctx.effect")
 
@@ -278,7 +278,7 @@ class Context:
             An `Approval`: granted or not, by whom, with a note and perhaps a value.
         """
         self._check()
-        asked = Question(self._numbered("approval", name or "approval"), question, data)
+        asked = Question(self._names.numbered("approval", name or "approval"), question, data)
         return self._answer(self._asked(asked), "ctx.approve")
 
     def spawn(
@@ -289,7 +289,7 @@ class Context:
         Those of one name are known by their order and their items, or by a `key`.
         """
         self._check()
-        called = self._numbered("spawn", step_name(name or name_of(function, self.step_id), key))
+        called = self._names.numbered("spawn", name or name_of(function, self.step_id), key)
         given = None if key is not None else digest_of({"item": item}, self._journal.types)
         spawned = Spawned(function, item, called, given, self)
         need = OnLoop(lambda: self._waited(self._around.spawn(self._frame, spawned)))
@@ -302,7 +302,8 @@ class Context:
             A `Branch`: its `result`, and `confirm()`, after which it is a step like any other.
         """
         self._check()
-        step_id = f"{self.step_id}>{self._numbered('spawn', name or name_of(function, self.step_id))}"
+        called = self._names.numbered("spawn", name or name_of(function, self.step_id))
+        step_id = f"{self.step_id}>{called}"
         frame = replace(self._frame, step_id=step_id, item=item)
         draft = Draft(self._journal)
         shadow = Context(frame, draft, self._around, Refusing(), is_async=self._is_async)
@@ -377,11 +378,6 @@ class Context:
     def _note(self, kind: str, data: Mapping[str, Any], agent: str | None = None) -> None:
         self._check()
         self._journal.note(Fact(kind, data, self.step_id, agent or self.agent))
-
-    def _numbered(self, kind: str, name: str) -> str:
-        """Tell the second of a name from the first, in the same way in each attempt."""
-        count = self._counts[f"{kind} {name}"] = self._counts.get(f"{kind} {name}", 0) + 1
-        return name if count == 1 else f"{name}#{count}"
 
     def _answer(self, asking: Asking, call: str) -> Any:
         if not self._is_async:
