@@ -12,7 +12,9 @@ import pytest
 import holdfast
 from holdfast import CheckpointService, WorkflowState
 from holdfast.domain.errors import (
+    AgentFailedError,
     CheckpointConflictError,
+    GraphChangedError,
     InvalidIdError,
     InvalidStateError,
     LeaseHeldError,
@@ -20,7 +22,7 @@ from holdfast.domain.errors import (
     NoValidCheckpointError,
     UnsupportedTypeError,
 )
-from tests.execution.runs import damage, kinds, latest, opened
+from tests.execution.runs import chain, damage, kinds, latest, opened
 
 
 def count_to(service: CheckpointService, last: int, fails_at: int | None = None) -> Any:
@@ -217,6 +219,42 @@ def test_one_who_lost_the_loop_writes_nothing_more(tmp_path: Path) -> None:
         run.save()
     with holdfast.open(str(tmp_path / "store")) as service:
         assert latest(service, "WF-1").context == {"i": 99}
+
+
+@pytest.mark.parametrize("fails", [True, False])
+@pytest.mark.parametrize("kind", ["workflow", "function"])
+def test_an_id_of_a_workflow_or_a_function_is_refused_and_stays_as_it_is(kind: str, fails: bool) -> None:
+    failing = [fails]
+
+    def work(*ctx: Any) -> str:
+        if failing[0]:
+            raise ValueError("not yet")
+        return "done"
+
+    with opened() as service:
+        workflow = chain(work)
+        function = holdfast.durable(service, id="WF-1", name="work")(lambda: work())
+        again = function if kind == "function" else (lambda: workflow.run_sync(service, "WF-1").value)
+        if fails:
+            with pytest.raises((ValueError, AgentFailedError)):
+                again()
+        else:
+            again()
+        before = latest(service)
+        with pytest.raises(GraphChangedError, match="belongs to"), holdfast.loop(service, "WF-1", {"i": 0}):
+            pass
+        assert latest(service) == before and service.lease_of("WF-1") is None
+        failing[0] = False
+        assert again() == "done"
+
+
+def test_a_loop_over_the_state_of_a_run_of_its_own_goes_on() -> None:
+    start = WorkflowState("WF-1", metadata={"function": "mine"})
+    with opened() as service:
+        for _ in range(2):
+            with holdfast.loop(service, "WF-1", start) as run:
+                run.pause()
+        assert run.is_resumed
 
 
 def test_a_loop_that_is_kept_from_another_one_has_failed_as_by_any_error() -> None:

@@ -98,15 +98,20 @@ def check_owner(state: WorkflowState, name: str) -> None:
     Raises:
         GraphChangedError: the id belongs to another workflow, or to a durable function.
     """
-    before = state.dag_structure
-    # As with drift: what has no fingerprint is none that a run recorded.
-    owner = before.get("workflow") if before.get("fingerprint") else state.metadata.get("function")
+    owner = owner_of(state)
     if owner not in (None, name):
         raise GraphChangedError(
             f"the id belongs to {owner!r}, and not to the workflow {name!r}",
             place=state.workflow_id,
             hint="Give the run another id; a workflow that was renamed its old name.",
         )
+
+
+def owner_of(state: WorkflowState) -> Any:
+    """Name the workflow or the durable function that a state is of; None if it is of neither."""
+    before = state.dag_structure
+    # As with drift: what has no fingerprint is none that a run recorded.
+    return before.get("workflow") if before.get("fingerprint") else state.metadata.get("function")
 
 
 def _agents(

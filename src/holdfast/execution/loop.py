@@ -14,12 +14,13 @@ from holdfast.application.app import App
 from holdfast.application.commands import AppendEvent, CheckpointOptions
 from holdfast.application.commit_queue import Ticket
 from holdfast.domain.checkpoint import CheckpointType
-from holdfast.domain.errors import CheckpointError, InvalidStateError, LeaseLostError
+from holdfast.domain.errors import CheckpointError, GraphChangedError, InvalidStateError, LeaseLostError
 from holdfast.domain.ids import CheckpointID, check_workflow_id
 from holdfast.domain.run_events import RUN_UPDATED
 from holdfast.domain.state import WorkflowState
 from holdfast.execution.claim import Claim
 from holdfast.execution.declared import Service, StoreLike
+from holdfast.execution.drift import owner_of
 from holdfast.execution.journal import LOST
 from holdfast.execution.options import LEASE_SECONDS
 from holdfast.execution.outcome import RunStatus
@@ -107,7 +108,14 @@ class Carried(Generic[State]):
             self._resume(found)
 
     def _resume(self, found: WorkflowState) -> None:
-        """Take over what is stored."""
+        """Take over what is stored, if that is a loop's: one that begins as a run does may go on as one."""
+        owner, own = owner_of(found), self.state
+        if owner is not None and not (isinstance(own, WorkflowState) and owner_of(own) == owner):
+            raise GraphChangedError(
+                f"the id belongs to {owner!r}, and not to a loop",
+                place=self.workflow_id,
+                hint="Give the loop an id of its own.",
+            )
         self._around = found
         self._hold(found if isinstance(self.state, WorkflowState) else found.context)
 
@@ -270,6 +278,7 @@ def loop(
 
     Raises:
         LeaseHeldError: somebody else carries it on.
+        GraphChangedError: the id belongs to a workflow or to a durable function.
     """
     check_workflow_id(workflow_id)
     given = start if isinstance(start, WorkflowState) else dict(start or {})
