@@ -19,6 +19,7 @@ from holdfast.domain.plain import TypeRegistry
 from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_FAILED, AGENT_STARTED, RUN_UPDATED
 from holdfast.execution.claim import Claim
 from holdfast.execution.driving import Asking, Call, Driver
+from holdfast.execution.faults import said, shown
 from holdfast.execution.given import digest_of, numbered
 from holdfast.execution.journal import Fact, Journal, Save
 from holdfast.execution.outcome import RunStatus
@@ -179,7 +180,7 @@ class DurableRun:
         """Record what ended the run, which can be called again."""
         if self._claim.is_lost or self._journal.tells_loss(fault):
             return
-        told = f"{type(fault).__name__}: {fault}"[:_ERROR_CHARS]
+        told = shown(fault)[:_ERROR_CHARS]
         has_failed = isinstance(fault, Exception)
         status = RunStatus.FAILED if has_failed else RunStatus.STOPPED
         kind = CheckpointType.ERROR_STATE if has_failed else CheckpointType.STAGE_START
@@ -268,7 +269,7 @@ def _completed(spec: StepSpec, slot: Slot, attempt: int, result: Any, began: flo
 
 
 def _failed(spec: StepSpec, slot: Slot, attempt: int, fault: Exception) -> Fact:
-    error = {"type": type(fault).__name__, "message": str(fault)[:_ERROR_CHARS]}
+    error = {"type": type(fault).__name__, "message": said(fault)[:_ERROR_CHARS]}
     return Fact(AGENT_FAILED, {"attempt": attempt, "error": error}, slot.step_id, spec.name)
 
 

@@ -16,6 +16,7 @@ from holdfast.domain.errors import CheckpointWriteError, EffectUnknownError
 from holdfast.domain.run_events import EFFECT_DONE, EFFECT_STARTED
 from holdfast.execution.approvals import Approval, Question
 from holdfast.execution.driving import Asking, Call, Note
+from holdfast.execution.faults import shown
 from holdfast.execution.given import check_given
 from holdfast.execution.journal import LOST, Care, Fact
 
@@ -160,4 +161,4 @@ def _told(effect: Effect) -> dict[str, Any]:
 
 
 def _shown(fault: BaseException) -> str:
-    return f"{type(fault).__name__}: {fault}"[:_SHOWN_CHARS]
+    return shown(fault)[:_SHOWN_CHARS]

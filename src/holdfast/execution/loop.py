@@ -21,6 +21,7 @@ from holdfast.domain.state import WorkflowState
 from holdfast.execution.claim import Claim
 from holdfast.execution.declared import Service, StoreLike
 from holdfast.execution.drift import owner_of
+from holdfast.execution.faults import shown
 from holdfast.execution.journal import LOST
 from holdfast.execution.options import LEASE_SECONDS
 from holdfast.execution.outcome import RunStatus
@@ -132,7 +133,7 @@ class Carried(Generic[State]):
         if self._claim.is_lost:
             return
         status = RunStatus.FAILED if isinstance(fault, Exception) else RunStatus.STOPPED
-        told = f"{type(fault).__name__}: {fault}"[:_ERROR_CHARS]
+        told = shown(fault)[:_ERROR_CHARS]
         data = {"fields": {"status": str(status)}, "error": told}
         command = AppendEvent(self.workflow_id, RUN_UPDATED, data, None, RUN)
         try:

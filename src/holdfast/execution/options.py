@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.domain.errors import ConfigError
 from holdfast.domain.reducers import check_confidence
+from holdfast.execution.faults import shown
 
 #: Told what happens: `checkpoint_saved`, `agent_started` and so on, with the particulars.
 Subscriber = Callable[[str, Mapping[str, Any]], None]
@@ -27,7 +28,7 @@ def lowering(rule: ConfidenceRule | None, factor: float, warn: Callable[[str], N
             after = rule(before, attempt, error)
             check_confidence(after, "confidence_rule")
         except Exception as fault:
-            warn(f"the rule for confidence failed, and the factor was taken: {type(fault).__name__}: {fault}")
+            warn(f"the rule for confidence failed, and the factor was taken: {shown(fault)}")
             return before * factor
         return before * factor if after is None else float(after)
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from holdfast.domain.errors import AgentFailedError, DeclarationError
+from holdfast.execution.faults import shown
 from holdfast.execution.journal import Journal
 from holdfast.execution.plan import Agent, Stage
 
@@ -87,7 +88,7 @@ async def _answered(run: Asks, question: Callable[[], Any], what: str, name: str
         return await answer if inspect.isawaitable(answer) else answer
     except Exception as fault:
         raise AgentFailedError(
-            f"{what} failed: {type(fault).__name__}: {fault}",
+            f"{what} failed: {shown(fault)}",
             place=f"{run.journal.workflow_id} {name}",
             hint="Mend the function and run it again: what was committed is kept.",
         ) from fault

@@ -24,6 +24,7 @@ from holdfast.execution.context import Context
 from holdfast.execution.driving import Asking, Attempt, Driver, Note, OnLoop, RowDriver, Together
 from holdfast.execution.engines.local import call_apart
 from holdfast.execution.engines.port import Engine, WorkerLostError
+from holdfast.execution.faults import said, shown
 from holdfast.execution.floor import floor
 from holdfast.execution.frame import Frame, Parent, Surroundings
 from holdfast.execution.journal import Fact, Journal, Save
@@ -278,12 +279,12 @@ class Steps:
             made = yield Save(str(Trigger.ERROR_ENCOUNTERED), options)
             if made is not None:
                 mark = self._journal.recording.mark
-                yield OnLoop(partial(asyncio.to_thread, mark, made, _shown(fault)))
+                yield OnLoop(partial(asyncio.to_thread, mark, made, shown(fault)))
         if agent.on_failure is OnFailure.SKIP:
-            yield from self._skipped(agent, context.step_id, f"it failed: {fault}")
+            yield from self._skipped(agent, context.step_id, f"it failed: {said(fault)}")
             return
         raise AgentFailedError(
-            f"the agent failed: {_shown(fault)}{_where(fault)}",
+            f"the agent failed: {shown(fault)}{_where(fault)}",
             place=f"{context.workflow_id} {context.step_id}",
             hint="Mend the cause and run it again: what was committed is kept.",
         ) from fault
@@ -304,7 +305,7 @@ class Steps:
             "agent_failed",
             step_id=context.step_id,
             agent=agent.name,
-            error=_shown(fault),
+            error=shown(fault),
             **more,
         )
 
@@ -331,10 +332,6 @@ async def _in_time(future: asyncio.Future[Any], timeout_seconds: float, context:
         raise
 
 
-def _shown(fault: BaseException) -> str:
-    return f"{type(fault).__name__}: {fault}"
-
-
 def _where(fault: BaseException) -> str:
     """Tell where an error was raised, as far as it was in somebody's program."""
     frames = [one for one in traceback.extract_tb(fault.__traceback__) if not _is_ours(one.filename)]
@@ -347,5 +344,5 @@ def _is_ours(filename: str) -> bool:
 
 def _told(fault: BaseException) -> dict[str, Any]:
     lines = "".join(traceback.format_exception(fault))
-    message = str(fault)[:_MESSAGE_CHARS]
+    message = said(fault)[:_MESSAGE_CHARS]
     return {"type": type(fault).__name__, "message": message, "trace": lines[-_TRACE_CHARS:]}

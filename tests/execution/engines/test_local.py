@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextvars
 import sys
 import threading
@@ -89,7 +90,11 @@ def test_what_is_called_apart_cannot_end_the_process() -> None:
 
 @pytest.mark.parametrize(
     ("fault", "told"),
-    [(StopIteration(), "raised StopIteration"), (asyncio.CancelledError(), "cancelled from within")],
+    [
+        (StopIteration(), "raised StopIteration"),
+        (asyncio.CancelledError(), "cancelled from within"),
+        (concurrent.futures.CancelledError(), "raised CancelledError"),
+    ],
 )
 def test_what_no_future_takes_or_means_something_else_is_told_as_a_failure(
     fault: BaseException, told: str

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from holdfast.execution.faults import said
+
 
 def as_failure(fault: BaseException) -> RuntimeError:
     """Answer what an agent failed by, in words."""
@@ -11,5 +13,6 @@ def as_failure(fault: BaseException) -> RuntimeError:
         return RuntimeError(f"the agent called sys.exit({fault.code!r})")
     if isinstance(fault, asyncio.CancelledError):
         return RuntimeError("the agent was cancelled from within")
-    told = f": {fault}" if str(fault) else ""
+    text = said(fault)
+    told = f": {text}" if text else ""
     return RuntimeError(f"the agent raised {type(fault).__name__}{told}")

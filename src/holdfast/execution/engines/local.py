@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import inspect
 from collections.abc import Callable
+from concurrent.futures import CancelledError
 from functools import partial
 from typing import Any
 
@@ -62,8 +63,8 @@ def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """Call an agent, with the same care; nobody cancels or interrupts a thread."""
     try:
         return function(*arguments)
-    except StopIteration as fault:
-        # No future takes it: whoever waits for the agent would wait for ever.
+    except (StopIteration, CancelledError) as fault:
+        # No future takes the one, and whoever waits would wait for ever; the other would be the run's own.
         raise as_failure(fault) from fault
     except (Exception, Unwinding):
         raise

@@ -5,6 +5,8 @@ from __future__ import annotations
 from multiprocessing.reduction import ForkingPickler
 from traceback import format_exception
 
+from holdfast.execution.faults import shown
+
 _TRACE_CHARS = 4000
 
 
@@ -20,5 +22,5 @@ def portable(fault: Exception) -> Exception:
         # Many errors can be sent and not be received: those that are made of something else than their text.
         ForkingPickler.loads(ForkingPickler.dumps(fault))
     except Exception:
-        return RemoteAgentError(f"{type(fault).__name__}: {fault}\n{trace}")
+        return RemoteAgentError(f"{shown(fault)}\n{trace}")
     return fault

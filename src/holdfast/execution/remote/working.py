@@ -24,6 +24,7 @@ from holdfast.execution.context import Context
 from holdfast.execution.driving import Driver
 from holdfast.execution.engines.failing import as_failure
 from holdfast.execution.engines.portable import portable
+from holdfast.execution.faults import said
 from holdfast.execution.frame import Frame, Spawned
 from holdfast.execution.journal import LOST, Fact, Journal, Save
 from holdfast.execution.leases import KEEPER
@@ -51,7 +52,7 @@ def run_errand(errand: Errand) -> Outcome:
     except LOST as lost:
         return Outcome(Ending.LOST, str(lost))
     except Exception as fault:
-        return Outcome(Ending.FAILED, str(fault), portable(fault))
+        return Outcome(Ending.FAILED, said(fault), portable(fault))
 
 
 def _service(url: str) -> CheckpointService:
@@ -154,10 +155,10 @@ class Work:
         except Exception as fault:
             if journal.tells_loss(fault):
                 raise
-            told = {"type": type(fault).__name__, "message": str(fault)}
+            told = {"type": type(fault).__name__, "message": said(fault)}
             failed = {"attempt": errand.frame.attempt, "error": told}
             journal.commit(Fact(AGENT_FAILED, failed, errand.frame.step_id, errand.frame.agent))
-            return Outcome(Ending.FAILED, str(fault), portable(fault))
+            return Outcome(Ending.FAILED, said(fault), portable(fault))
 
     def _recovered(self) -> Journal:
         errand, recording = self._errand, self._service.recording
