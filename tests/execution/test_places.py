@@ -236,12 +236,13 @@ def test_an_agent_may_wait_for_an_answer_that_another_one_gives_though_only_one_
 
 def test_spawned_agents_count_and_whoever_waits_for_them_does_not() -> None:
     workflow, live, most = Workflow("w", concurrency=2), list[int](), list[int]()
+    two = asyncio.Barrier(2)
 
     async def child(ctx: Any, item: int) -> int:
         live.append(item)
         most.append(len(live))
-        for _ in range(3):
-            await asyncio.sleep(0)
+        # However long their starts take to be recorded: two are at work at once.
+        await two.wait()
         live.remove(item)
         return item
 
