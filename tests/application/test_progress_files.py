@@ -272,3 +272,11 @@ def test_reading_the_journal_for_somebody_is_told_in_the_trail() -> None:
     service.flush()
     [entry] = service.audit.query_events(event_types=[AuditType.EVENTS_READ])
     assert entry.workflow_id == "wf-1"
+
+
+def test_what_keeps_a_report_up_to_date_is_told_to_nobody(home: Home, reports: Path) -> None:
+    with opened(home, reports) as service:
+        ProgressFiles(service._engine.kit, service._engine.trail).append(report(service, "One"))
+        service.flush()
+        assert list(reports.iterdir())
+        assert service.audit.query_events(event_types=[AuditType.EVENTS_READ]) == []

@@ -29,6 +29,8 @@ class ProgressFiles:
         """Take a store, and what tells of reading its journal."""
         self._kit = kit
         self._reader = Reader(kit, trail)
+        #: Nobody is shown what is read to keep a report up to date; when that is read is chance, too.
+        self._keeper = Reader(kit)
         self._mutex = threading.Lock()
         #: Up to which event a report was made from the journal here; what came later was appended.
         self._made_until: dict[str, int] = {}
@@ -60,7 +62,7 @@ class ProgressFiles:
         """Make a report from the journal; where that cannot be read, go on with what there is."""
         self._made_until[workflow_id] = 0
         try:
-            self._make(workflow_id)
+            self._make(workflow_id, self._keeper)
         except CheckpointError as problem:
             _LOG.warning("the progress report of %s may lack sections: %s", workflow_id, problem)
 
@@ -75,7 +77,7 @@ class ProgressFiles:
             CheckpointWriteError: the file cannot be written.
         """
         with self._mutex:
-            return self._make(workflow_id)
+            return self._make(workflow_id, self._reader)
 
     def text(self, workflow_id: str) -> str:
         """Tell what a report says: its file if there is one, else the journal.
@@ -85,7 +87,9 @@ class ProgressFiles:
         """
         check_workflow_id(workflow_id)
         found = None if self._kit.progress is None else self._kit.progress.read(workflow_id)
-        return render_report(workflow_id, self._sections(workflow_id)) if found is None else found
+        return (
+            render_report(workflow_id, self._sections(workflow_id, self._reader)) if found is None else found
+        )
 
     def remove(self, workflow_id: str) -> None:
         """Take a report away, if there is one.
@@ -96,8 +100,8 @@ class ProgressFiles:
         if self._kit.progress is not None:
             self._kit.progress.remove(workflow_id)
 
-    def _make(self, workflow_id: str) -> str:
-        sections = self._sections(workflow_id)
+    def _make(self, workflow_id: str, reader: Reader) -> str:
+        sections = self._sections(workflow_id, reader)
         text = render_report(workflow_id, sections)
         place = None if self._kit.store.read_only else self._kit.progress
         if place is not None and sections:
@@ -107,6 +111,6 @@ class ProgressFiles:
         self._made_until[workflow_id] = max((event.seq for event in sections), default=0)
         return text
 
-    def _sections(self, workflow_id: str) -> list[Event]:
+    def _sections(self, workflow_id: str, reader: Reader) -> list[Event]:
         known_head(self._kit.store, workflow_id)
-        return [event for event in self._reader.events(workflow_id, 0, None, None) if has_section(event)]
+        return [event for event in reader.events(workflow_id, 0, None, None) if has_section(event)]
