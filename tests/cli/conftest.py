@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -63,6 +64,14 @@ class Result:
 
 
 Run = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True)
+def path_as_before() -> Iterator[None]:
+    """Take folders of programs off the path again: a command ends with its process, and this one goes on."""
+    before = list(sys.path)
+    yield
+    sys.path[:] = before
 
 
 @pytest.fixture
