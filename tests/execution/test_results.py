@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -215,6 +217,33 @@ def test_threads_read_while_results_come_in(journal: Journal) -> None:
             seen = len(known)
 
     at_once(write, read, read)
+
+
+class Overtaken(dict[str, Any]):
+    """Fields of a state, of which somebody reads the results while another has just looked at them."""
+
+    def __init__(self, tasks: Sequence[Mapping[str, Any]]) -> None:
+        super().__init__(tasks=tasks)
+        self.results: Results | None = None
+        self.seen: list[dict[str, Any]] = []
+
+    def get(self, name: str, default: Any = None) -> Any:
+        if self.results is None or name != "tasks":
+            return super().get(name, default)
+        results, self.results = self.results, None
+        other = threading.Thread(target=lambda: self.seen.append(results.by_step()))
+        other.start()
+        # Where one waits for the other it does not come; else it is there at once.
+        other.join(0.2)
+        return ()
+
+
+def test_who_looked_before_another_took_results_in_spoils_nothing(journal: Journal) -> None:
+    fields = Overtaken([{"id": "plan", "result": 1}, {"id": "draft", "result": 2}])
+    results = Results(cast("Journal", SimpleNamespace(fields=fields)), plan())
+    fields.results = results
+    assert results.by_step() in ({}, {"plan": 1, "draft": 2})
+    assert results.by_step() == {"plan": 1, "draft": 2}
 
 
 def test_a_result_that_was_taken_back_is_none() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -35,6 +36,7 @@ class Results:
         self._loops = {stage.name for layer in plan.layers for stage in layer if stage.kind is StageKind.LOOP}
         #: Names of before, with those of now.
         self._renamed = dict(renamed or {})
+        self._mutex = threading.Lock()
         self._by_step: dict[str, Any] = {}
         #: The last rounds in which agents have results, by the names that those are recorded under.
         self._rounds: dict[str, int] = {}
@@ -183,24 +185,29 @@ class Results:
         return self._journal.agent_state(step_id).get("status") == "skipped"
 
     def _read(self) -> None:
-        tasks = self._journal.fields.get("tasks", ())
-        if self._seen and (len(tasks) < self._seen or tasks[self._seen - 1] is not self._last):
-            # What a store refused was taken back.
-            self._by_step, self._rounds, self._seen = {}, {}, 0
-        if len(tasks) == self._seen:
-            return
-        for task in tasks[self._seen :]:
-            # An application may have tasks of its own in the state.
-            if isinstance(task, Mapping) and {"id", "result"} <= task.keys():
-                self._by_step[task["id"]] = task["result"]
-                self._count_round(str(task["id"]))
-        self._seen, self._last = len(tasks), tasks[-1]
+        """Take in what came since; one thread at a time, for what another takes in is seen then."""
+        with self._mutex:
+            tasks: Sequence[Any] = self._journal.fields.get("tasks", ())
+            by_step, rounds, seen = self._by_step, self._rounds, self._seen
+            if seen and (len(tasks) < seen or tasks[seen - 1] is not self._last):
+                # What a store refused was taken back.
+                by_step, rounds, seen = {}, {}, 0
+            elif len(tasks) == seen:
+                return
+            for task in tasks[seen:]:
+                # An application may have tasks of its own in the state.
+                if isinstance(task, Mapping) and {"id", "result"} <= task.keys():
+                    by_step[task["id"]] = task["result"]
+                    _count_round(rounds, str(task["id"]))
+            self._by_step, self._rounds = by_step, rounds
+            self._seen, self._last = len(tasks), tasks[-1] if tasks else None
 
-    def _count_round(self, step_id: str) -> None:
-        later = _LATER.fullmatch(step_id) if "#" in step_id else None
-        if later is not None:
-            agent, number = later[1], int(later[2])
-            self._rounds[agent] = max(number, self._rounds.get(agent, 1))
+
+def _count_round(rounds: dict[str, int], step_id: str) -> None:
+    later = _LATER.fullmatch(step_id) if "#" in step_id else None
+    if later is not None:
+        agent, number = later[1], int(later[2])
+        rounds[agent] = max(number, rounds.get(agent, 1))
 
 
 def parted(step_id: str) -> tuple[str, str]:
