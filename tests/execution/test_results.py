@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -219,29 +219,26 @@ def test_threads_read_while_results_come_in(journal: Journal) -> None:
     at_once(write, read, read)
 
 
-class Overtaken(dict[str, Any]):
-    """Fields of a state, of which somebody reads the results while another has just looked at them."""
+class Overtaken(tuple[Any, ...]):
+    """What one thread found: nothing yet; while it counts that, another looks for results, and finds some."""
 
-    def __init__(self, tasks: Sequence[Mapping[str, Any]]) -> None:
-        super().__init__(tasks=tasks)
-        self.results: Results | None = None
-        self.seen: list[dict[str, Any]] = []
+    results: Results | None = None
 
-    def get(self, name: str, default: Any = None) -> Any:
-        if self.results is None or name != "tasks":
-            return super().get(name, default)
-        results, self.results = self.results, None
-        other = threading.Thread(target=lambda: self.seen.append(results.by_step()))
-        other.start()
-        # Where one waits for the other it does not come; else it is there at once.
-        other.join(0.2)
-        return ()
+    def __len__(self) -> int:
+        if self.results is not None:
+            results, self.results = self.results, None
+            other = threading.Thread(target=results.by_step)
+            other.start()
+            # Where one waits for the other it does not come; else it is there at once.
+            other.join(0.2)
+        return 0
 
 
-def test_who_looked_before_another_took_results_in_spoils_nothing(journal: Journal) -> None:
-    fields = Overtaken([{"id": "plan", "result": 1}, {"id": "draft", "result": 2}])
-    results = Results(cast("Journal", SimpleNamespace(fields=fields)), plan())
-    fields.results = results
+def test_who_looked_before_another_took_results_in_spoils_nothing() -> None:
+    before, tasks = Overtaken(), ({"id": "plan", "result": 1}, {"id": "draft", "result": 2})
+    found = iter([before])
+    fields = SimpleNamespace(get=lambda name, default: next(found, tasks))
+    results = before.results = Results(cast("Journal", SimpleNamespace(fields=fields)), plan())
     assert results.by_step() in ({}, {"plan": 1, "draft": 2})
     assert results.by_step() == {"plan": 1, "draft": 2}
 
