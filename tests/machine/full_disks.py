@@ -43,6 +43,8 @@ PATIENCE_SECONDS = 30.0
 
 def write(report: Report, stop: int, kind: str, folder: str, lies: bool) -> None:
     """Commit until told to stop, each time to a new workflow now and then; tell every refusal."""
+    # Else one that nobody hears for a while fills the disk by itself, for good.
+    report.stay_near()
     store: Any = None
     number = int(time.time() * 1000) % 10**9 * 1000
     while not must_stop(stop):
