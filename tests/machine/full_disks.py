@@ -32,7 +32,7 @@ WAYS = ("tmpfs blocks", "tmpfs inodes", "ext4 blocks", "ext4 inodes")
 STORES = (*LOCAL, POSTGRES)
 SIZE_BYTES = {POSTGRES: 160 * MEGABYTE}
 SIZE_BYTES_LOCAL = 24 * MEGABYTE
-INODES, INODES_POSTGRES = 400, 4000
+INODES, INODES_POSTGRES = 2000, 4000
 #: So many commits are tried while there is no room, and after it was given back.
 TRIES = 25
 ROUNDS = 3
@@ -43,7 +43,7 @@ PATIENCE_SECONDS = 30.0
 
 def write(report: Report, stop: int, kind: str, folder: str, lies: bool) -> None:
     """Commit until told to stop, each time to a new workflow now and then; tell every refusal."""
-    # Else one that nobody hears for a while fills the disk by itself, for good.
+    # Else one that nobody hears for a while fills the disk by itself, inodes first, and for good.
     report.stay_near()
     store: Any = None
     number = int(time.time() * 1000) % 10**9 * 1000
