@@ -13,6 +13,7 @@ from holdfast.domain.request import RequestKind
 from holdfast.execution.context import Context
 from holdfast.execution.outcome import RunStatus
 from tests.execution.clocks import AgentClock
+from tests.execution.journals import PATIENCE_SECONDS
 from tests.execution.runs import chain, kinds, opened, run, told_to
 
 POLL_SECONDS = 0.01
@@ -231,6 +232,45 @@ def test_a_spawned_agent_does_not_outlive_its_run() -> None:
         with pytest.raises(asyncio.CancelledError):
             await running
         gate.set()
+        await asyncio.to_thread(over.wait)
+
+    with opened() as service:
+        asyncio.run(main(service))
+        assert service.events("WF-1", type="AGENT_COMPLETED") == []
+
+
+def test_nor_does_one_whose_parent_is_slow_to_hear_that_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    hand_over, ended, over = asyncio.run_coroutine_threadsafe, threading.Event(), threading.Event()
+
+    def slowly(*given: Any) -> Any:
+        handed = hand_over(*given)
+        ended.wait(PATIENCE_SECONDS)
+        return handed
+
+    async def main(service: CheckpointService) -> None:
+        begun, gate = asyncio.Event(), asyncio.Event()
+
+        async def child(ctx: Context) -> str:
+            begun.set()
+            await gate.wait()
+            return "late"
+
+        def parent(ctx: Context) -> Any:
+            monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", slowly)
+            try:
+                return ctx.spawn(child)
+            finally:
+                over.set()
+
+        running = asyncio.ensure_future(chain(parent).run(service, "WF-1"))
+        await begun.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        gate.set()
+        while len(asyncio.all_tasks()) > 1:
+            await asyncio.sleep(0)
+        ended.set()
         await asyncio.to_thread(over.wait)
 
     with opened() as service:

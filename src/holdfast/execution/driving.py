@@ -112,21 +112,39 @@ class _Talk:
         return True
 
 
+class _Handed:
+    """Something that a thread waits for, and the loop works on."""
+
+    __slots__ = ("future", "loop", "task")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.future: Future[Any] | None = None
+        #: Once it has begun: its thread may be slow to hear of it.
+        self.task: asyncio.Task[Any] | None = None
+
+    def end(self) -> None:
+        """Let it not go on; once, for what it cleans up meanwhile is not to be disturbed."""
+        if self.task is not None:
+            self.loop.call_soon_threadsafe(self.task.cancel)
+        elif self.future is not None:
+            self.future.cancel()
+
+
 class Driver:
     """Carries out what agents ask for, for one journal."""
 
     def __init__(self, journal: Journal, loop: asyncio.AbstractEventLoop | None) -> None:
         self._journal = journal
         self._loop = loop
-        #: What threads wait for, and the loop works on.
-        self._handed: set[Future[Any]] = set()
+        self._handed: set[_Handed] = set()
         self._is_over = False
 
     def end(self) -> None:
         """Let nothing go on for threads that nobody waits for any more."""
         self._is_over = True
         for handed in tuple(self._handed):
-            handed.cancel()
+            handed.end()
 
     def drive(self, asking: Asking) -> Any:
         """Carry out in this thread, waiting for each need."""
@@ -159,15 +177,23 @@ class Driver:
         return self._journal.commit(*_items(need))
 
     def _handed_over(self, need: OnLoop, loop: asyncio.AbstractEventLoop) -> Any:
-        handed = asyncio.run_coroutine_threadsafe(_started(need), loop)
+        # Known before it can begin: whoever ends all this may come before the next line.
+        handed = _Handed(loop)
         self._handed.add(handed)
-        if self._is_over:
-            handed.cancel()
+        future = handed.future = asyncio.run_coroutine_threadsafe(self._started(need, handed), loop)
+        if self._is_over and handed.task is None:
+            future.cancel()
         try:
             with waiting():
-                return handed.result()
+                return future.result()
         finally:
             self._handed.discard(handed)
+
+    async def _started(self, need: OnLoop, handed: _Handed) -> Any:
+        if self._is_over:
+            raise asyncio.CancelledError
+        handed.task = asyncio.current_task()
+        return await need.start()
 
     async def _met_async(self, need: Need) -> Any:
         if isinstance(need, Call):
@@ -236,10 +262,6 @@ def nothing() -> Asking:
 
 def _items(need: Fact | Save | Together) -> tuple[Fact | Save, ...]:
     return need.items if isinstance(need, Together) else (need,)
-
-
-async def _started(need: OnLoop) -> Any:
-    return await need.start()
 
 
 def _awaited(answer: Awaitable[Any]) -> Coroutine[Any, Any, Any]:
