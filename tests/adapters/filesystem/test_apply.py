@@ -7,7 +7,7 @@ import errno
 import pytest
 
 from holdfast.adapters.filesystem import apply
-from holdfast.adapters.filesystem.apply import Applier, ancestors, merge
+from holdfast.adapters.filesystem.apply import Applier, ancestors, last_whole, merge
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Kind, Operation
 
@@ -106,3 +106,15 @@ def test_neighbouring_writes_become_one():
 
 def test_ancestors_reach_the_root():
     assert ancestors("a/b/f") == ["", "a", "a/b"]
+
+
+def test_the_last_operation_on_a_whole_file_is_found_wherever_it_stands():
+    write, whole, gone = (Operation(kind, "f", 0, b"x") for kind in (Kind.WRITE, Kind.REPLACE, Kind.UNLINK))
+    assert [last_whole(one) for one in ([], [write], [whole], [write, whole], [gone, write, write])] == [
+        None,
+        None,
+        0,
+        1,
+        0,
+    ]
+    assert last_whole([whole, write, gone, write]) == 2

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.adapters.filesystem import frame
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.follower import Follower
+from holdfast.adapters.filesystem.frame import HEADER_BYTES
+from holdfast.adapters.filesystem.ring import DATA_START
 
 
 @pytest.fixture
@@ -36,3 +39,24 @@ def test_a_sound_journal_has_no_findings(follower, fill):
     fill("wf", 1)
     follower.refresh()
     assert list(follower.check()) == []
+
+
+def test_a_frame_that_was_acknowledged_and_changed_is_a_finding(follower, fill, root):
+    fill("wf", 2)
+    [ring] = (root / "journal").glob("ring-*")
+    data = bytearray(ring.read_bytes())
+    data[DATA_START + HEADER_BYTES] ^= 1
+    ring.write_bytes(data)
+    follower.refresh()
+    [finding] = follower.check()
+    assert finding.place == "journal" and "damaged at 0, durable up to" in finding.problem
+
+
+def test_after_a_look_that_failed_everything_is_looked_at_again(follower, fill, monkeypatch):
+    fill("wf", 2)
+    with monkeypatch.context() as broken:
+        broken.setattr(frame.Frame, "operations", lambda self: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            follower.refresh()
+    assert follower.refresh()
+    assert len(follower.views.manifest("wf").entries) == 2

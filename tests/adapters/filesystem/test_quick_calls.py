@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from holdfast.adapters.file_status import identity
+from holdfast.adapters.filesystem import disk as disk_module
 from holdfast.adapters.filesystem import quick_calls
 from holdfast.adapters.filesystem.disk import QUICK_BYTES, Disk
 from holdfast.adapters.filesystem.quick_calls import Calls, PlainCalls, QuickCalls
@@ -57,6 +58,51 @@ def test_a_lock_that_is_held_is_told_as_such(calls: Calls, handle: int, tmp_path
         calls.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
     finally:
         os.close(other)
+
+
+@BOTH
+def test_what_is_hurried_is_what_was_written_and_a_wish_that_fails_is_none(calls: Calls, handle: int) -> None:
+    assert calls.write(handle, b"abc", 2) == 3
+    calls.hurry(handle, 2, 3)
+    os.fdatasync(handle)
+    assert os.pread(handle, 8, 0) == b"\0\0abc\0\0\0"
+    calls.hurry(-1, 2, 3)
+
+
+def test_nothing_is_hurried_where_the_system_has_no_call_for_it(monkeypatch, handle: int) -> None:
+    calls = QuickCalls()
+    monkeypatch.setattr(calls, "_start", None)
+    calls.hurry(handle, 0, 64)
+
+
+@pytest.mark.parametrize(
+    ("size", "at_once", "hurried"),
+    [
+        (1, 1, 1),
+        (QUICK_BYTES, QUICK_BYTES, QUICK_BYTES),
+        (QUICK_BYTES, 3, 3),
+        (QUICK_BYTES, 0, None),
+        (QUICK_BYTES + 1, QUICK_BYTES, None),
+    ],
+    ids=["a byte", "the most", "a part", "nothing", "too much"],
+)
+def test_the_kernel_is_asked_to_begin_with_what_was_written_at_once_and_no_more(
+    monkeypatch, tmp_path, size: int, at_once: int, hurried: int | None
+) -> None:
+    calls, asked = QuickCalls(), list[tuple[int, ...]]()
+    monkeypatch.setattr(calls, "_start", lambda *wish: asked.append(wish))
+    monkeypatch.setattr(
+        calls, "write", lambda handle, data, at: at_once and os.pwrite(handle, data[:at_once], at)
+    )
+    monkeypatch.setattr(disk_module, "quick_calls", lambda: calls)
+    disk = Disk(str(tmp_path))
+    number = disk.open("f", write=True, create=True)
+    data = os.urandom(size)
+    disk.overwrite(number, data, 7)
+    assert disk.read(number, size + 9, 7) == data
+    # 2 is SYNC_FILE_RANGE_WRITE alone: begin, and wait for nothing.
+    assert asked == ([(number, 7, hurried, 2)] if hurried else [])
+    disk.close(number)
 
 
 def test_a_write_that_a_signal_broke_off_wrote_nothing(monkeypatch, handle: int) -> None:
@@ -153,6 +199,7 @@ def test_nobody_else_runs_meanwhile(handle: int, tmp_path) -> None:
             calls.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             identity(str(tmp_path))
             calls.write(handle, b"x" * 3000, 0)
+            calls.hurry(handle, 0, 3000)
             calls.flock(handle, fcntl.LOCK_UN)
         assert bystander.count == before
 

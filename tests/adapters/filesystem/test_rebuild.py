@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 
 import pytest
@@ -76,18 +77,83 @@ def test_what_was_kept_of_a_pruned_workflow_is_restored_without_its_manifest(tmp
             assert service.validate_checkpoint(f"wf@{sequence}").valid
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'["CHECKPOINT_STATUS"]',
+        b"[" * 100_000 + b"CHECKPOINT_STATUS",
+        b'{"type":"CHECKPOINT_STATUS"',
+        b'{"type":"CHECKPOINT_STATUS"}',
+        b'{"type":"CHECKPOINT_STATUS","seq":"x","cp_seq":1}',
+        b'{"type":"CHECKPOINT_STATUS","seq":9,"cp_seq":[]}',
+        b'{"type":"CHECKPOINT_STATUS","seq":9,"cp_seq":1,"data":[]}',
+        b'{"type":"CHECKPOINT_STATUS","seq":9,"cp_seq":1,"data":{"status":3}}',
+        b'{"type":"CHECKPOINT_STATUS","seq":9,"cp_seq":1,"data":{"retry_count":"many"}}',
+        b'{"type":"CHECKPOINTS_PRUNED","seq":9,"data":{"sequences":3}}',
+    ],
+)
+def test_a_damaged_line_of_the_events_tells_nothing_of_a_status(store, fill, root, line):
+    fill("wf", 2)
+    store.settle()
+    (root / layout.workflow_folder("wf") / "manifest.jsonl").unlink()
+    [events] = (root / layout.events_folder("wf")).glob("events_*.jsonl")
+    events.write_bytes(line + b"\n" + events.read_bytes())
+    found = FilesystemStore.open(str(root), read_only=True).entries("wf")
+    assert [(one.status, one.retry_count, one.pruned) for one in found] == [("active", 0, False)] * 2
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b'[{"checkpoint_id":1}]',
+        b"[" * 100_000 + b'"checkpoint_id"',
+        b'{"checkpoint_id":3,"header":3}',
+        b'{"checkpoint_id":3,"blobs":[1,{}]}',
+        b'{"checkpoint_id":3,"blobs":3}',
+    ],
+)
+def test_a_keyframe_whose_header_somebody_wrote_lists_no_blobs(store, fill, root, header):
+    fill("wf", 1)
+    store.settle()
+    folder = root / layout.workflow_folder("wf")
+    data = b'{\n"header": ' + header + b",\n}\n"
+    [known] = folder.glob("checkpoint_000001.json")
+    known.write_bytes(data)
+    (folder / "SHA256SUMS").write_text(f"{hashlib.sha256(data).hexdigest()}  {known.name}\n")
+    (folder / "manifest.jsonl").unlink()
+    [keyframe] = FilesystemStore.open(str(root), read_only=True).keyframes("wf")
+    assert keyframe.blobs == ()
+
+
+def record(**fields):
+    return commits.line(**{"id": "u", "ts": "t", "checksum": "sha256:0"} | fields)
+
+
 def test_a_record_with_a_payload_is_one_record():
-    first = commits.line(seq=1, payload={"len": 5}) + b"ab\ncd\n"
-    second = commits.line(seq=2)
+    first = record(seq=1, payload={"len": 5}) + b"ab\ncd\n"
+    second = record(seq=2)
     found = list(split_records(first + second))
     assert [(at, length) for at, length, _ in found] == [(0, len(first)), (len(first), len(second))]
 
 
 @pytest.mark.parametrize(
-    "rest", [b"{broken\n", b"[1]\n", b'{"seq":3}', b'{"seq":3,"payload":{"len":99}}\nshort\n']
+    "rest",
+    [
+        b"{broken\n",
+        b"[1]\n",
+        b"[" * 100_000 + b"\n",
+        record(seq=3)[:-1],
+        record(seq=3, payload={"len": 99}) + b"short\n",
+        record(seq="3"),
+        record(seq=3, ts=4),
+        record(seq=3, phase="1"),
+        record(seq=3, blobs="a"),
+        record(seq=3, payload={"len": -400}),
+        record(seq=3, payload=[1]),
+    ],
 )
 def test_what_is_no_whole_record_ends_the_file(rest):
-    assert len(list(split_records(commits.line(seq=1) + rest))) == 1
+    assert len(list(split_records(record(seq=1) + rest))) == 1
 
 
 def test_sums_are_read_like_sha256sum_does():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 
 from holdfast.adapters.filesystem import layout, trails
@@ -41,6 +43,38 @@ def test_pending_settled_and_read_only_all_tell_the_same(interleaved, reader):
     interleaved.settle()
     assert everything(interleaved) == pending and everything(reader) == pending
     assert pending[-1] == 15
+
+
+def test_a_trail_is_read_in_windows_of_whole_lines(interleaved, monkeypatch):
+    whole = list(interleaved.trail("s-1"))
+    length = max(map(len, whole))
+    for window_bytes in (length, 2 * length, 3 * length + 1):
+        monkeypatch.setattr(trails, "_WINDOW_BYTES", window_bytes)
+        assert list(interleaved.trail("s-1")) == whole
+        assert [list(interleaved.trail("s-1", after=n)) for n in range(6)] == [whole[n:] for n in range(6)]
+
+
+def test_a_line_that_is_longer_than_a_window_is_cut_and_nothing_is_left_out(interleaved, monkeypatch):
+    whole = list(interleaved.trail("s-1"))
+    monkeypatch.setattr(trails, "_WINDOW_BYTES", 50)
+    assert b"".join(interleaved.trail("s-1")) == b"".join(whole)
+
+
+def test_a_leaf_is_found_some_records_at_a_time(interleaved, root, monkeypatch):
+    places = everything(interleaved)[4]
+    monkeypatch.setattr(trails, "_SEARCHED_RECORDS", 2)
+    with closing(FilesystemStore.open(str(root), read_only=True)) as reader:
+        asked = [(f"s-{n}", seq) for n in range(3) for seq in range(1, 7)]
+        for name, seq in (*reversed(asked), *asked):
+            assert reader.place(name, seq) == places[asked.index((name, seq))]
+
+
+def test_a_session_that_is_listed_twice_is_told_once(interleaved, root):
+    interleaved.settle()
+    listed = root / layout.SESSIONS
+    listed.write_bytes(2 * listed.read_bytes())
+    with closing(FilesystemStore.open(str(root), read_only=True)) as reader:
+        assert list(reader.sessions()) == ["s-0", "s-1", "s-2"]
 
 
 def test_leaves_are_read_in_portions(interleaved, monkeypatch):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from holdfast.adapters.filesystem import layout, quarantine
+from holdfast.adapters.filesystem import layout
 from holdfast.adapters.filesystem.append_lock import AppendLock
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Frame, Kind, Operation, encode_operations
@@ -19,10 +19,11 @@ from holdfast.adapters.filesystem.leases import Decide, Leases, fence, read_leas
 from holdfast.adapters.filesystem.overlay import Files, Overlay
 from holdfast.adapters.filesystem.own_files import leaves_nothing
 from holdfast.adapters.filesystem.page import Page
+from holdfast.adapters.filesystem.remaking import remake_manifest
 from holdfast.adapters.filesystem.removal import plan_removal
 from holdfast.adapters.filesystem.settler import Settler
 from holdfast.adapters.filesystem.slimming import keyframe_path, slim, weight
-from holdfast.adapters.filesystem.staging import Staging, write_file
+from holdfast.adapters.filesystem.staging import Staging
 from holdfast.adapters.filesystem.trails import Trails
 from holdfast.adapters.filesystem.views import Views
 from holdfast.adapters.filesystem.writer import Ends, Standing
@@ -330,12 +331,11 @@ class Committer:
         while self.views.unsound_manifest(workflow_id) is not None:
             self.settler.settle()
             with self._appending:
-                # Only under the lock it is certain that nobody is in the middle of a line. The file may be
-                # replaced only while the journal holds nothing that would be redone on it.
+                # Only under the lock nobody is in the middle of a line, and the file may be replaced only
+                # while the journal holds nothing that would be redone on it.
                 damaged = self.views.unsound_manifest(workflow_id)
                 if damaged is not None and not self._overlay.of(path):
-                    quarantine.set_aside(self._disk, path, "the manifest was not what was written", damaged)
-                    write_file(self._disk, path, self.views.rebuilt(workflow_id).lines())
+                    remake_manifest(self._disk, self.files, self.views, workflow_id, damaged)
                     self._forget()
         self._sound.add(workflow_id)
 

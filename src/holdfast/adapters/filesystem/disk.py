@@ -160,14 +160,20 @@ class Disk:
             written += more
 
     def overwrite(self, handle: int, data: bytes, offset: int) -> None:
-        """Write all of `data` over what the file holds already: no block has to be found for it.
+        """Write all of `data` over what the file holds already, soon to be synced: no block has to be found.
 
-        That takes no longer than copying it, so it is done without letting go of the interpreter's lock.
-        Whoever puts another `write` in place of the disk's own gets this, too.
+        That takes no longer than copying it, so it is done without letting go of the interpreter's lock, and
+        the device begins while there is something left to do before the sync. Whoever puts another `write` in
+        place of the disk's own gets this, too.
         """
-        is_quick = len(data) <= QUICK_BYTES and type(self).write is _OWN_WRITE
-        written = quick_calls().write(handle, data, offset) if is_quick else 0
-        if written < len(data):
+        length, written = len(data), 0
+        if length <= QUICK_BYTES and type(self).write is _OWN_WRITE:
+            calls = quick_calls()
+            written = calls.write(handle, data, offset)
+            # To the kernel, a length of 0 is all that follows.
+            if written:
+                calls.hurry(handle, offset, written)
+        if written < length:
             self.write(handle, memoryview(data)[written:], offset + written)
 
     def truncate(self, handle: int, size: int) -> None:

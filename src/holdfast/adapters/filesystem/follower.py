@@ -35,20 +35,23 @@ class Follower:
         """Take up what others committed; True if anything changed."""
         with self._mutex:
             try:
-                forget, frames = self._reader.refresh()
+                return self._take_up()
             except BaseException:
                 # Half a look is none: start over at the next one.
                 self._overlay.clear()
                 self.trails.forget()
                 self._reader.close()
                 raise
-            if forget:
-                self._overlay.clear()
-                self.trails.forget()
-            for frame in frames:
-                self._overlay.add(frame, frame.operations())
-            self._overlay.drop(self._reader.settled)
-            return forget or bool(frames)
+
+    def _take_up(self) -> bool:
+        forget, frames = self._reader.refresh()
+        if forget:
+            self._overlay.clear()
+            self.trails.forget()
+        for frame in frames:
+            self._overlay.add(frame, frame.operations())
+        self._overlay.drop(self._reader.settled)
+        return forget or bool(frames)
 
     def check(self) -> Iterator[Finding]:
         if self._reader.ring is None and self._has_begun():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from holdfast.domain import plainjson
+from holdfast.domain.json_reading import read_object
 from holdfast.domain.plainjson import quoted
 from holdfast.domain.record import Entry, KeyframeEntry, Removal, Transition
 from holdfast.domain.value import value
@@ -311,12 +311,9 @@ def parse_line(line: bytes) -> dict[str, Any]:
     if not separator or tail != _sum(body) + b'"}\n':
         raise ManifestDamaged(f"wrong line: {line[:80]!r}")
     try:
-        fields = json.loads(body.decode() + "}")
-    except (ValueError, RecursionError):
-        fields = None
-    if not isinstance(fields, dict):
-        raise ManifestDamaged(f"no object: {line[:80]!r}")
-    return fields
+        return read_object(body.decode() + "}")
+    except ValueError:
+        raise ManifestDamaged(f"no object: {line[:80]!r}") from None
 
 
 def read_entry(line: dict[str, Any]) -> Entry:

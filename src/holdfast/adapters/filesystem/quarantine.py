@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from holdfast.adapters.filesystem import layout
@@ -11,6 +10,7 @@ from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Kind, Operation
 from holdfast.adapters.filesystem.overlay import Files
 from holdfast.adapters.wrong_bytes import REPORT, evidence
+from holdfast.domain.json_reading import read_object
 
 
 def set_aside(disk: Disk, place: str, reason: str, data: bytes) -> str:
@@ -40,7 +40,7 @@ def reports(files: Files) -> list[dict[str, Any]]:
 
 def _read(files: Files, path: str) -> dict[str, Any]:
     try:
-        report: dict[str, Any] = json.loads(files.read(path) or b"")
+        report = read_object(files.read(path) or b"")
         return {**report, "place": report["place"], "reason": report["reason"]}
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError):
         return {"place": path, "reason": "the report cannot be read"}

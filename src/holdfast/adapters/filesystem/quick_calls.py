@@ -13,12 +13,18 @@ import sys
 from functools import lru_cache
 from typing import Protocol
 
+#: To wait for nothing, as opposed to the other two flags.
+_START_WRITING = 2
+
 
 class Calls(Protocol):
     """What a commit asks of the system beside its sync."""
 
     def write(self, handle: int, data: bytes, offset: int) -> int:
         """Write at an offset; answers how many bytes."""
+
+    def hurry(self, handle: int, offset: int, length: int) -> None:
+        """Ask for bytes to be on their way to the device already when they are synced."""
 
     def flock(self, handle: int, flags: int) -> None:
         """Take or release a lock. It must not be waited for: with `LOCK_NB`, or `LOCK_UN`."""
@@ -29,6 +35,9 @@ class PlainCalls:
 
     def write(self, handle: int, data: bytes, offset: int) -> int:
         return os.pwrite(handle, data, offset)
+
+    def hurry(self, handle: int, offset: int, length: int) -> None:
+        """Do nothing: it is no more than a wish."""
 
     def flock(self, handle: int, flags: int) -> None:
         fcntl.flock(handle, flags)
@@ -51,6 +60,10 @@ class QuickCalls(PlainCalls):
         self._pwrite.argtypes, self._pwrite.restype = (number, text, size, ctypes.c_int64), ctypes.c_ssize_t
         self._flock.argtypes, self._flock.restype = (number, number), number
         self._errno = ctypes.get_errno
+        #: Linux only.
+        self._start = getattr(library, "sync_file_range", None)
+        if self._start is not None:
+            self._start.argtypes = (number, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
 
     def write(self, handle: int, data: bytes, offset: int) -> int:
         written: int = self._pwrite(handle, data, len(data), offset)
@@ -60,6 +73,11 @@ class QuickCalls(PlainCalls):
         if problem.errno == errno.EINTR:
             return 0
         raise problem
+
+    def hurry(self, handle: int, offset: int, length: int) -> None:
+        if self._start is not None:
+            # What it answers says nothing: the sync writes what is not written by then, or tells.
+            self._start(handle, offset, length, _START_WRITING)
 
     def flock(self, handle: int, flags: int) -> None:
         if self._flock(handle, flags):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -11,11 +10,17 @@ from typing import Any
 from holdfast.adapters.filesystem import layout
 from holdfast.adapters.filesystem.manifest import Manifest
 from holdfast.adapters.filesystem.overlay import Files
-from holdfast.domain.checkpoint import usual_type
+from holdfast.domain.checkpoint import CheckpointStatus, usual_type
+from holdfast.domain.json_reading import read_object
 from holdfast.domain.record import Entry, KeyframeEntry
 
 STATUS_EVENT = "CHECKPOINT_STATUS"
 PRUNED_EVENT = "CHECKPOINTS_PRUNED"
+
+#: What a record's line tells of a checkpoint, always or perhaps, and what it looks like.
+_NEEDED = {"seq": int, "id": str, "ts": str, "checksum": str}
+_TEXTS = ("type", "stage", "agent", "session", "label", "schema", "parent")
+_KNOWN = {**dict.fromkeys(_TEXTS, str), "phase": int, "size": int, "event_seq": int, "blobs": list}
 
 
 def rebuild_manifest(files: Files, workflow_id: str, folder: str, events_folder: str) -> Manifest:
@@ -58,10 +63,8 @@ def split_records(data: bytes) -> Iterator[tuple[int, int, dict[str, Any]]]:
     offset = 0
     while (end := data.find(b"\n", offset)) >= 0:
         try:
-            header = json.loads(data[offset : end + 1])
-        except (ValueError, RecursionError):
-            return
-        if not isinstance(header, dict) or "seq" not in header:
+            header = _record_head(data[offset : end + 1])
+        except ValueError:
             return
         payload = header.get("payload")
         length = end + 1 - offset
@@ -71,6 +74,21 @@ def split_records(data: bytes) -> Iterator[tuple[int, int, dict[str, Any]]]:
             return
         yield offset, length, header
         offset += length
+
+
+def _record_head(line: bytes) -> dict[str, Any]:
+    """Read the line of a record as far as a listing tells of it; its checksum is for a reader of states.
+
+    Raises:
+        ValueError: nobody here wrote it.
+    """
+    header = read_object(line)
+    payload = header.get("payload", {"len": 0})
+    is_usual = all(type(header.get(name)) is kind for name, kind in _NEEDED.items())
+    is_usual = is_usual and all(type(header.get(name, kind())) is kind for name, kind in _KNOWN.items())
+    if not is_usual or type(payload) is not dict or type(payload.get("len")) is not int or payload["len"] < 0:
+        raise ValueError("it is no record")
+    return header
 
 
 def entry_of(header: dict[str, Any], group: int, length: int) -> Entry:
@@ -116,12 +134,14 @@ def _keyframe(
 def _own_checksum(files: Files, folder: str, keyframe: KeyframeEntry) -> str:
     """The checksum of the checkpoint that a keyframe is of, where it tells."""
     data = files.read(f"{folder}/{layout.keyframe_name(keyframe.sequence, keyframe.suffix)}") or b""
-    return str(_header(data).get("checkpoint_id", {}).get("checksum", ""))
+    named = _header(data).get("checkpoint_id")
+    return str(named.get("checksum", "")) if isinstance(named, dict) else ""
 
 
 def _references(data: bytes) -> tuple[str, ...]:
     """Blobs a keyframe's header lists."""
-    return tuple(_header(data).get("blobs", ()))
+    listed = _header(data).get("blobs", ())
+    return tuple(name for name in listed if isinstance(name, str)) if isinstance(listed, list) else ()
 
 
 def _header(data: bytes) -> dict[str, Any]:
@@ -129,21 +149,29 @@ def _header(data: bytes) -> dict[str, Any]:
         text = line.removeprefix(b'"header": ').rstrip(b",")
         if b'"checkpoint_id"' in line:
             try:
-                header = json.loads(text)
+                header = read_object(text)
             except ValueError:
                 return {}
-            return dict(header.get("header", header))
+            inner = header.get("header", header)
+            return inner if isinstance(inner, dict) else {}
     return {}
 
 
 def _replay_status(files: Files, events_folder: str, manifest: Manifest) -> None:
     for line in event_lines(files, events_folder):
         if STATUS_EVENT.encode() in line or PRUNED_EVENT.encode() in line:
-            event = json.loads(line)
-            if event.get("type") == STATUS_EVENT:
-                _set_status(manifest, event)
-            elif event.get("type") == PRUNED_EVENT:
-                _set_pruned(manifest, event)
+            try:
+                _replay(manifest, read_object(line))
+            except (ValueError, KeyError, TypeError, AttributeError):
+                # A damaged line is for a validation to find, and tells nothing here.
+                continue
+
+
+def _replay(manifest: Manifest, event: dict[str, Any]) -> None:
+    if event.get("type") == STATUS_EVENT:
+        _set_status(manifest, event)
+    elif event.get("type") == PRUNED_EVENT:
+        _set_pruned(manifest, event)
 
 
 def _set_status(manifest: Manifest, event: dict[str, Any]) -> None:
@@ -152,9 +180,9 @@ def _set_status(manifest: Manifest, event: dict[str, Any]) -> None:
         data = event.get("data", {})
         manifest.entries[entry.sequence] = replace(
             entry,
-            status=data.get("status", entry.status),
-            retry_count=data.get("retry_count", entry.retry_count),
-            pinned=data.get("pinned", entry.pinned),
+            status=CheckpointStatus(data.get("status", entry.status)).value,
+            retry_count=int(data.get("retry_count", entry.retry_count)),
+            pinned=bool(data.get("pinned", entry.pinned)),
         )
 
 

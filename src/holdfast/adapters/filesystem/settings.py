@@ -9,6 +9,7 @@ from holdfast.adapters.filesystem import layout
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.ring_files import FOLDER
 from holdfast.domain.errors import CheckpointCorruptError, StoreNotFoundError, UnsupportedVersionError
+from holdfast.domain.json_reading import read_object
 from holdfast.domain.value import value
 
 FORMAT_VERSION = 1
@@ -53,10 +54,10 @@ def _missing(disk: Disk) -> StoreNotFoundError:
 
 def _parse(data: bytes, place: str) -> Settings:
     try:
-        fields = json.loads(data)
+        fields = read_object(data)
         version, store_id = int(fields["version"]), str(fields["store_id"])
         known = fields["format"] == "holdfast"
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise CheckpointCorruptError("holdfast.json is damaged", place=place, hint=_HINT) from error
     if not known:
         raise CheckpointCorruptError("holdfast.json is not ours", place=place, hint=_HINT)
