@@ -91,8 +91,12 @@ def test_what_is_no_hold_is_refused(service: CheckpointService) -> None:
         holds.release("nothing", reason="because")
 
 
-def test_a_hold_that_cannot_be_read_still_stands(service: CheckpointService) -> None:
-    service._engine.kit.store.commit([Commit(NO_WORKFLOW, Head(), files={"holds/a": b"torn"})])
+_WRONG = b'{"id":"a","workflow_id":[1],"subject":null,"reason":"r","placed_by":null,"placed_at":"t"}'
+
+
+@pytest.mark.parametrize("data", [b"torn", b"[]", b'{"id":1}', _WRONG, b"[" * 100_000])
+def test_a_hold_that_cannot_be_read_still_stands(service: CheckpointService, data: bytes) -> None:
+    service._engine.kit.store.commit([Commit(NO_WORKFLOW, Head(), files={"holds/a": data})])
     with pytest.raises(CheckpointCorruptError, match="nothing may be removed"):
         service.delete("W@1")
 

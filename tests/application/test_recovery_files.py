@@ -94,12 +94,22 @@ def test_failures_are_kept_in_order_up_to_a_number() -> None:
 def test_views_that_were_damaged_or_deleted_are_made_anew() -> None:
     worker = make_worker()
     worker.service.create_checkpoint("W", {"n": 1})
-    for damaged in (b"no json", b"[]", b'{"workflows": [1]}', b'{"workflows": [{}]}', None):
-        worker.service._engine.trail.commit((), {LATEST: damaged, FAILURES: b"\xff{"})
+    deep = b"[" * 100_000
+    strange = (
+        b'{"workflows": [{"workflow_id": [1], "updated_at": "2026"}, {"workflow_id": "V", "updated_at": 1}]}'
+    )
+    for damaged in (b"no json", b"[]", b'{"workflows": [1]}', b'{"workflows": [{}]}', strange, deep, None):
+        worker.service._engine.trail.commit((), {LATEST: damaged, FAILURES: damaged and b"\xff{" + damaged})
         assert files_of(worker).latest() == files_of(worker).failures() == []
         files_of(worker).record(["W"], failure(worker))
         assert [item["workflow_id"] for item in files_of(worker).latest()] == ["W"]
         assert len(files_of(worker).failures()) == 1
+
+
+def test_failures_that_are_nested_without_end_are_none() -> None:
+    worker = make_worker()
+    worker.service._engine.trail.commit((), {FAILURES: b"[" * 100_000})
+    assert files_of(worker).failures() == []
 
 
 def test_two_writers_lose_nothing_of_each_other() -> None:

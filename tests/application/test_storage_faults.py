@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.application.storage_faults import is_away, is_fault, no_room
+from holdfast.application.storage_faults import is_away, is_fault, no_room, reason_of
 from holdfast.domain.errors import (
     AtomicRenameFailedError,
     CheckpointConflictError,
@@ -57,3 +57,8 @@ def test_that_nothing_has_room_says_what_to_do_and_why():
     cause = DiskFullError("full")
     error = no_room(cause)
     assert error.__cause__ is cause and "emergency_path" in str(error)
+
+
+def test_a_reason_is_what_went_wrong_and_no_advice() -> None:
+    assert reason_of(DiskFullError("no space left", place="file:/x", hint="Free some.")) == "no space left"
+    assert (reason_of(OSError("busy")), reason_of(None)) == ("busy", "")

@@ -102,9 +102,15 @@ def test_a_declaration_that_never_gets_through_says_so(store: MemoryStore) -> No
 def test_what_is_no_id_and_what_cannot_be_read_is_told(subjects: Subjects, store: MemoryStore) -> None:
     with pytest.raises(InvalidIdError):
         subjects.declare("W", "")
-    store.commit([Commit(NO_WORKFLOW, Head(), files={FOLDER + "ab": b"torn"})])
-    with pytest.raises(CheckpointCorruptError, match="cannot be read"):
-        subjects.listing()
+    wrong = (
+        b'{"subject":3,"workflows":[]}',
+        b'{"subject":"a","workflows":[{}]}',
+        b'{"subject":"a","workflows":"W"}',
+    )
+    for data in (b"torn", b"[" * 100_000, *wrong):
+        store.commit([Commit(NO_WORKFLOW, Head(), files={FOLDER + "ab": data})])
+        with pytest.raises(CheckpointCorruptError, match="cannot be read"):
+            subjects.listing()
 
 
 def test_somebody_named_like_a_credential_is_not_declared(subjects: Subjects, store: MemoryStore) -> None:

@@ -6,7 +6,7 @@ from itertools import compress
 from operator import ne
 from typing import Any
 
-from holdfast.application.nodes import ListNode, Node, ObjectNode, is_tagged, items_of, plain_of
+from holdfast.application.nodes import ListNode, Node, ObjectNode, is_tagged, plain_of
 from holdfast.domain import delta
 from holdfast.domain.align import Splice, align, common_ends
 from holdfast.domain.delta import Operation
@@ -198,11 +198,11 @@ class _Comparison:
             edited = self._edited(old, new, first, last, path)
             if edited is not None:
                 return edited
-        start, was, now, plain = self._items(old, new, first, last)
+        start, was, now = self._items(old, new, first, last)
         weight = shift = 0
         for splice in align(was, now):
             gone = was[splice.at - shift : splice.at - shift + splice.remove]
-            weight += self._splice(splice, start, gone, now, plain, path)
+            weight += self._splice(splice, start, gone, now, path)
             shift += splice.stop - splice.start - splice.remove
         return weight
 
@@ -237,44 +237,44 @@ class _Comparison:
 
     def _items(
         self, old: ListNode, new: ListNode, first: int, last: int
-    ) -> tuple[int, list[bytes], list[bytes], list[Any]]:
-        """Give the items of differing chunks packed one by one, the new ones plain too, and where they start.
+    ) -> tuple[int, list[bytes], list[bytes]]:
+        """Give the items of differing chunks packed one by one, and where they start.
 
         In a single chunk, items at the ends that Python calls equal are left out if the bytes prove them so.
         """
         pack, start = self._pack, first * new.step
-        was, now = items_of(old, first, last, self._packer), items_of(new, first, last, self._packer)
-        if last - first == 1 and was and now:
+        if last - first == 1 and first < len(old.chunks) and first < len(new.chunks):
+            was, now = self._unpack(old.chunks[first]), self._unpack(new.chunks[first])
             head, tail = _equal_ends(was, now)
-            old_middle, new_middle = was[head : len(was) - tail], now[head : len(now) - tail]
             front = pack(now[:head])[len(array_head(head)) :]
-            gone = [pack(item) for item in old_middle]
-            come = [pack(item) for item in new_middle]
+            gone = [pack(item) for item in was[head : len(was) - tail]]
+            come = [pack(item) for item in now[head : len(now) - tail]]
             body, new_body = _body(old, first), _body(new, first)
             rest, new_rest = len(front) + sum(map(len, gone)), len(front) + sum(map(len, come))
             if body.startswith(front) and body[rest:] == new_body[new_rest:]:
-                return start + head, gone, come, new_middle
-        return start, [pack(item) for item in was], [pack(item) for item in now], now
+                return start + head, gone, come
+        return start, self._packed_items(old, first, last), self._packed_items(new, first, last)
 
-    def _splice(
-        self, splice: Splice, start: int, gone: list[bytes], now: list[bytes], plain: list[Any], path: Path
-    ) -> int:
+    def _packed_items(self, node: ListNode, first: int, last: int) -> list[bytes]:
+        """Pack the items of some chunks one by one; of a large list never more than a chunk is plain."""
+        pack, unpack = self._pack, self._unpack
+        return [pack(item) for chunk in node.chunks[first:last] for item in unpack(chunk)]
+
+    def _splice(self, splice: Splice, start: int, gone: list[bytes], now: list[bytes], path: Path) -> int:
         """Change the items in place as far as there are as many, if that is less than writing them anew."""
         at, mark = start + splice.at, len(self.ops)
-        come, items = now[splice.start : splice.stop], plain[splice.start : splice.stop]
+        come = now[splice.start : splice.stop]
         whole = _SPLICE_BYTES + _path_bytes(path) + sum(map(len, come))
         both = min(len(gone), len(come))
         if both and self._is_worth_pairing(gone, come, both, (*path, at)):
-            weight = self._paired(gone, come, items, at, path, whole)
+            weight = self._paired(gone, come, at, path, whole)
             if weight < whole:
                 return weight
             del self.ops[mark:]
-        self.ops.append(delta.splice(path, at, len(gone), items))
+        self.ops.append(delta.splice(path, at, len(gone), list(map(self._unpack, come))))
         return whole
 
-    def _paired(
-        self, gone: list[bytes], come: list[bytes], items: list[Any], at: int, path: Path, limit: int
-    ) -> int:
+    def _paired(self, gone: list[bytes], come: list[bytes], at: int, path: Path, limit: int) -> int:
         """Change items in place, then the rest; stop where that weighs as much as the limit."""
         weight = both = 0
         for both, (was, now) in enumerate(zip(gone, come, strict=False), 1):
@@ -282,8 +282,9 @@ class _Comparison:
             if weight >= limit:
                 return weight
         if len(gone) != len(come):
-            self.ops.append(delta.splice(path, at + both, len(gone) - both, items[both:]))
-            weight += _SPLICE_BYTES + _path_bytes(path) + sum(map(len, come[both:]))
+            more = come[both:]
+            self.ops.append(delta.splice(path, at + both, len(gone) - both, list(map(self._unpack, more))))
+            weight += _SPLICE_BYTES + _path_bytes(path) + sum(map(len, more))
         return weight
 
     def _is_worth_pairing(self, gone: list[bytes], come: list[bytes], both: int, path: Path) -> bool:

@@ -15,6 +15,7 @@ from holdfast.application.trailing import Trail, actor_of
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointNotFoundError, LegalHoldError
 from holdfast.domain.ids import check_id, check_workflow_id
+from holdfast.domain.json_reading import read_object
 from holdfast.domain.time import timestamp_text
 from holdfast.ports import Store
 
@@ -137,6 +138,11 @@ def standing(store: Store) -> list[Hold]:
     return sorted(holds, key=lambda hold: (hold.placed_at, hold.id))
 
 
+def _is_readable(hold: Hold) -> bool:
+    texts, names = (hold.id, hold.reason, hold.placed_at), (hold.workflow_id, hold.subject, hold.placed_by)
+    return all(isinstance(text, str) for text in (*texts, *filter(lambda name: name is not None, names)))
+
+
 def _facts(hold: Hold) -> dict[str, int | str]:
     """Name the hold and its reason."""
     scope = "workflow" if hold.workflow_id else "subject" if hold.subject else "store"
@@ -149,7 +155,10 @@ def _encode(hold: Hold) -> bytes:
 
 def _decode(name: str, data: bytes) -> Hold:
     try:
-        return Hold(**json.loads(data))
+        hold = Hold(**read_object(data))
+        if not _is_readable(hold):
+            raise ValueError("what it says is no text")
+        return hold
     except (ValueError, TypeError):
         # What cannot be read still stands: nothing may go because a hold was damaged.
         raise CheckpointCorruptError(

@@ -6,12 +6,12 @@ where they fit, so that nobody is shown one that was not there: a list may hold 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 from holdfast.application.kit import Kit
 from holdfast.application.redaction.redacting import KEY_FILE
 from holdfast.application.revealing import Resolver
+from holdfast.domain.json_reading import read_json
 from holdfast.domain.placeholders import Placeholders
 
 
@@ -47,7 +47,7 @@ def _unquoted(value: str) -> str:
     if len(value) >= 2 and value[0] == value[-1] == "'":
         return value[1:-1]
     try:
-        read = json.loads(value) if value.startswith('"') else ""
+        read = read_json(value) if value.startswith('"') else ""
     except ValueError:
         return ""
     return read if isinstance(read, str) else ""

@@ -35,6 +35,7 @@ from holdfast.domain.run_events import AGENT_SKIPPED, RUN_UPDATED
 from holdfast.domain.skipping import GOING_ON, agent_of, with_skipped
 from holdfast.domain.state import WorkflowState
 from holdfast.domain.telemetry import Tracing
+from holdfast.domain.unwritten import Unwritten
 
 _LOG = logging.getLogger("holdfast")
 
@@ -106,6 +107,10 @@ class Recording:
     def waits(self, workflow_id: str) -> bool:
         """Tell whether something of a workflow waits for a store that can be written."""
         return self._engine.writer.held_base(workflow_id) is not None
+
+    def unwritten(self, workflow_id: str) -> Unwritten:
+        """Tell what of a workflow the store does not have; once it is closed, what became of that."""
+        return self._engine.safety.unwritten(workflow_id)
 
     def key_of(self, workflow_id: str) -> str:
         """Name the key that a workflow is sealed with, empty for none; one that is gone shows in a second."""
@@ -367,6 +372,12 @@ class Recording:
     def mark(self, checkpoint_id: CheckpointID, error: str | None = None) -> None:
         """Record how the work that a checkpoint stands for ended; a fault of the store is logged."""
         statuses = self._engine.statuses
+        if self.waits(checkpoint_id.workflow_id):
+            try:
+                self._engine.safety.flush()
+            except CheckpointWriteError:
+                # The store has no such checkpoint yet, and that it waits is told anyway.
+                return
         try:
             if error is None:
                 statuses.mark_completed(checkpoint_id)

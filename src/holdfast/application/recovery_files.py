@@ -21,6 +21,7 @@ from holdfast.domain.errors import (
     StateTooLargeError,
     StoreClosedError,
 )
+from holdfast.domain.json_reading import read_json, read_object
 from holdfast.domain.time import timestamp_text
 
 LATEST = "recovery/latest.json"
@@ -175,8 +176,8 @@ class RecoveryFiles:
     def _read_latest(self, data: bytes | None) -> list[dict[str, Any]]:
         """Read what the file says; one that is damaged says nothing, and is written anew."""
         try:
-            items = json.loads(data)["workflows"] if data else []
-            return [item for item in items if item["workflow_id"] and item["updated_at"]]
+            items = read_object(data)["workflows"] if data else []
+            return [item for item in items if _is_pointer(item)]
         except (ValueError, TypeError, KeyError):
             return []
 
@@ -185,10 +186,15 @@ class RecoveryFiles:
             return []
         try:
             opened = data if self._kit.vault is None else self._kit.vault.open_file(FAILURES, data)
-            items = [json.loads(line) for line in opened.splitlines()]
+            items = [read_json(line) for line in opened.splitlines()]
         except (ValueError, CheckpointError):
             return []
         return [item for item in items if isinstance(item, dict)]
+
+
+def _is_pointer(item: Any) -> bool:
+    """Tell whether an item points to a checkpoint, as far as that decides whether it stays."""
+    return all(type(item[name]) is str and item[name] for name in ("workflow_id", "updated_at"))
 
 
 def _pointer(found: Found) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.domain.errors import (
     CheckpointConflictError,
+    CheckpointError,
     CheckpointReadError,
     CheckpointWriteError,
     StateTooLargeError,
@@ -32,6 +33,11 @@ def is_fault(problem: BaseException | None) -> bool:
 def is_away(problem: BaseException) -> bool:
     """Tell whether a store could not be asked at all; what it lacks or what is damaged is another matter."""
     return type(problem) in (CheckpointReadError, StoreLockedError)
+
+
+def reason_of(problem: BaseException | None) -> str:
+    """Say what went wrong, without where and what to do about it; empty if nothing did."""
+    return problem.message if isinstance(problem, CheckpointError) else str(problem or "")
 
 
 def no_room(problem: Exception) -> CheckpointWriteError:

@@ -19,6 +19,7 @@ from holdfast.application.trailing import Trail
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import CheckpointConflictError, CheckpointCorruptError
 from holdfast.domain.ids import check_id, check_workflow_id
+from holdfast.domain.json_reading import read_json
 
 FOLDER = "keys/subjects/"
 SECRET = "keys/pseudonyms"
@@ -143,13 +144,16 @@ class Subjects:
 
     def _decode(self, pseudonym: str, data: bytes) -> Subject:
         try:
-            fields = json.loads(data)
+            fields = read_json(data)
             if self._kit.vault is not None:
                 opened = self._kit.vault.open_personal(fields["key"], fields["sealed"])
-                fields = {"subject": "", "workflows": []} if opened is None else json.loads(opened[1])
+                fields = {"subject": "", "workflows": []} if opened is None else read_json(opened[1])
                 if opened is not None and self.pseudonym(opened[0]) != pseudonym:
                     raise ValueError("what was declared about somebody else stands here")
-            return Subject(pseudonym, fields["subject"], tuple(fields["workflows"]))
+            name, workflows = fields["subject"], fields["workflows"]
+            if not isinstance(workflows, list) or not all(isinstance(one, str) for one in (name, *workflows)):
+                raise ValueError("what was declared is no list of names")
+            return Subject(pseudonym, name, tuple(workflows))
         except (ValueError, TypeError, KeyError):
             raise CheckpointCorruptError(
                 "what was declared about a subject cannot be read", place=FOLDER + pseudonym

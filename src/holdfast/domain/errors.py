@@ -5,6 +5,7 @@ CheckpointError
 |   |-- DiskFullError
 |   |-- PermissionDeniedError
 |   |-- AtomicRenameFailedError
+|   |-- ResultLostError
 |   |-- CheckpointConflictError
 |   |   |-- LeaseHeldError
 |   |   `-- LeaseLostError
@@ -49,7 +50,7 @@ RedactedStateWarning.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class CheckpointError(Exception):
@@ -102,6 +103,20 @@ class AtomicRenameFailedError(CheckpointWriteError):
     """A finished file could not be moved into its place."""
 
     code = "atomic_rename_failed"
+
+
+class ResultLostError(CheckpointWriteError):
+    """A run came to its end, and what it recorded is neither in the store nor kept elsewhere.
+
+    Attributes:
+        result: what the run would have answered; only the program that catches this has it.
+    """
+
+    code = "result_lost"
+
+    def __init__(self, message: str, *, place: str = "", hint: str = "", result: Any = None) -> None:
+        super().__init__(message, place=place, hint=hint)
+        self.result = result
 
 
 class CheckpointConflictError(CheckpointWriteError):

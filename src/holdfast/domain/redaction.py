@@ -14,7 +14,7 @@ from holdfast.domain.secret_keys import AT_ROOT, Around, SecretKeys, below
 from holdfast.domain.secret_pairs import Grown as Grown
 from holdfast.domain.secret_pairs import PairedPaths, beside
 from holdfast.domain.secret_text import SecretText
-from holdfast.domain.secret_tree import BETWEEN, Path, SecretTree
+from holdfast.domain.secret_tree import BETWEEN, Path, SecretTree, groups
 from holdfast.domain.tree import TAG
 from holdfast.domain.value import value
 
@@ -113,7 +113,9 @@ class Redactor:
                     texts += found
         # What a string was before it has grown is clean if the string is, but may have been base64 then.
         is_encoded = any(map(self._text.is_encoded, texts + before))
-        return not is_encoded and self._text.is_clean(BETWEEN.join(texts))
+        return not is_encoded and all(
+            self._text.is_clean(BETWEEN.join(texts[first:last])) for first, last in groups(texts)
+        )
 
 
 class _Operations:

@@ -105,7 +105,7 @@ class SecretTree:
 
     def _doubtful(self, texts: list[str]) -> Iterator[int]:
         """Name the texts that may hold a secret: most are told in one search for many that they do not."""
-        for first, last in _groups(texts):
+        for first, last in groups(texts):
             group = texts[first:last]
             is_clean = self._is_joined and self._text.is_clean(BETWEEN.join(group))
             for index, text in enumerate(group, first):
@@ -251,7 +251,7 @@ def _texts_of(tree: Any, silent: set[str]) -> list[str] | None:
     return found
 
 
-def _groups(texts: list[str]) -> Iterator[tuple[int, int]]:
+def groups(texts: list[str]) -> Iterator[tuple[int, int]]:
     """Part texts into groups that are worth one search each; gives the first of each and who comes after."""
     first = size = 0
     for index, text in enumerate(texts):

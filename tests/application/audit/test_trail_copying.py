@@ -305,6 +305,16 @@ def test_what_is_damaged_in_an_import_is_no_payload_that_is_held(source: Desk, t
     assert counts(report_of(source, target, tmp_path / "out")) == (0, 299, 1)
 
 
+@pytest.mark.parametrize("data", [b"torn", b"[]", b'{"size":"3","root":""}', b'{"size":3}', b"[" * 100_000])
+def test_an_import_whose_manifest_was_damaged_is_not_gone_on_with(source: Desk, data: bytes) -> None:
+    target = MemoryStore()
+    name = f"{IMPORTS}{TrailCopier(source.store, target).copy().id}/{MANIFEST}"
+    outcomes(target.commit([Commit(NO_WORKFLOW, Head(), files={name: data})]))
+    with pytest.raises(CheckpointCorruptError, match="cannot be read") as refusal:
+        TrailCopier(source.store, target).copy()
+    assert refusal.value.place == name
+
+
 class Busy(FailingStore):
     """Somebody erases from its imports just before a copy ends."""
 

@@ -18,6 +18,7 @@ from holdfast.domain.errors import (
 from holdfast.domain.ladder import Climb, Mode
 from holdfast.domain.retention import RetentionPolicy
 from holdfast.domain.retry import RetryPolicy
+from holdfast.domain.unwritten import Unwritten
 from tests.application.shelters import Gated, gated_kit, waiter
 
 WAIT_SECONDS = 20
@@ -235,3 +236,46 @@ def test_without_degrading_what_comes_with_the_last_try_raises_too(monkeypatch):
     monkeypatch.undo()
     gate.gate.takes = "everything"
     gate.service.close()
+
+
+def held_gate(**more: Any) -> Gated:
+    """A service with one commit of WF that waits, and two of OTHER."""
+    gate = Gated(gated_kit(**more))
+    gate.service.create_checkpoint("WF", {"n": 1})
+    gate.gate.takes = "nothing"
+    for workflow_id in ("WF", "OTHER", "OTHER"):
+        gate.service.append_event(workflow_id, "TICK")
+    return gate
+
+
+def test_what_the_store_does_not_have_is_told_by_workflow_and_once_it_has_it_no_more():
+    gate = held_gate()
+    recording = gate.service.recording
+    assert recording.unwritten("OTHER") == Unwritten(2, "no space left")
+    assert recording.unwritten("WF").place is None and not recording.unwritten("WF").is_lost
+    gate.gate.takes = "everything"
+    gate.service.flush()
+    assert recording.unwritten("OTHER") == Unwritten()
+    gate.service.close()
+    assert recording.unwritten("OTHER") == Unwritten()
+
+
+def test_what_lies_in_the_second_store_already_is_told_with_that():
+    gate = held_gate(memory_bytes=0)
+    told = gate.service.recording.unwritten("OTHER")
+    assert told.commits == 2 and told.place == gate.service.health().emergency_place is not None
+    gate.service.close()
+
+
+@pytest.mark.parametrize("spare", [True, False])
+def test_after_the_end_it_is_told_what_became_of_what_waited(spare, caplog):
+    gate = held_gate(spare=spare)
+    # Told beside them: that the ladder was stepped down, in each workflow.
+    counts = {name: gate.service.recording.unwritten(name).commits for name in ("WF", "OTHER")}
+    gate.service.close()
+    for name, count in counts.items():
+        told = gate.service.recording.unwritten(name)
+        assert told.commits >= count and told.reason == "no space left"
+        assert (told.place is not None, told.is_lost) == (spare, not spare)
+        assert (told.place or "LOST") in caplog.text
+    assert gate.service.recording.unwritten("ELSE") == Unwritten()

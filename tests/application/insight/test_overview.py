@@ -10,7 +10,7 @@ from holdfast.application.insight.overview import NeedAction, NeedKind, overview
 from holdfast.application.insight.runs import RunBook
 from holdfast.application.service import CheckpointService
 from holdfast.domain.errors import AgentFailedError, CheckpointCorruptError
-from tests.application.insight.test_runs import asking, failing, working
+from tests.application.insight.test_runs import Counting, asking, failing, working
 from tests.application.services import make_kit
 
 
@@ -28,16 +28,18 @@ def test_an_overview_counts_and_tells_what_needs_somebody() -> None:
     service.acquire_lease("live", "somebody")
     seen = overview(kit, book)
     counts = {name: count for name, count in seen.counts.items() if count}
-    assert counts == {"completed": 1, "waiting": 1, "failed": 3, "running": 1}
+    assert counts == {"completed": 1, "waiting": 1, "failed": 2, "cancelled": 1, "running": 1}
     assert set(seen.counts) == {
         "running",
         "waiting",
         "paused",
         "crashed",
         "failed",
+        "cancelled",
         "completed",
         "idle",
         "empty",
+        "unreadable",
     }
     assert [(need.kind, need.workflow_id, need.action, need.command) for need in seen.needs] == [
         (NeedKind.FAILED, "plain", NeedAction.RECOVER, "holdfast recover --store=memory: plain"),
@@ -58,6 +60,17 @@ def test_what_lies_in_quarantine_needs_somebody_until_it_is_released() -> None:
     assert need.command == f"holdfast quarantine show --store=memory: {kept.name}"
     service.quarantine.release(kept.name, "it was fine")
     assert overview(kit, book).needs == []
+
+
+def test_what_cannot_be_read_needs_a_look_at_the_store() -> None:
+    store = Counting(make_kit().store)
+    kit = make_kit(store=store)
+    service, book = CheckpointService(kit), RunBook(kit)
+    service.create_checkpoint("W", {})
+    store.damaged = {"lease of W"}
+    [need] = overview(kit, book).needs
+    assert (need.kind, need.action) == (NeedKind.UNREADABLE, NeedAction.NONE)
+    assert need.command == "holdfast doctor --store=memory:" and "the lease is damaged" in need.reason
 
 
 def test_what_was_recovered_and_not_resumed_needs_somebody_still() -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import holdfast
 from holdfast import CheckpointService, RunOptions, Workflow
 from holdfast.application.insight import runs
-from holdfast.application.insight.runs import CANCELLED, RunBook, RunFilter, RunState
+from holdfast.application.insight.runs import RunBook, RunFilter, RunState
 from holdfast.application.kit import Kit
 from holdfast.domain.checkpoint import CheckpointType
 from holdfast.domain.errors import AgentFailedError, CheckpointCorruptError, InvalidIdError
@@ -130,7 +130,7 @@ def test_a_workflow_that_nobody_ever_had_and_that_was_quiet_for_long_is_idle_and
     [
         ("paused", RunState.PAUSED, "it was paused"),
         ("stopped", RunState.PAUSED, "its process was told to end"),
-        ("cancelled", RunState.FAILED, CANCELLED),
+        ("cancelled", RunState.CANCELLED, "it was cancelled"),
         ("completed", RunState.COMPLETED, ""),
         ("in_progress", RunState.IDLE, "no process works on it"),
     ],
@@ -251,11 +251,23 @@ def test_damage_is_told_in_its_row_and_hides_no_other() -> None:
     service, _, book = opened(store=store)
     for name in ("A", "B", "C"):
         service.create_checkpoint(name, {})
+        service.create_checkpoint(name, {"n": 1})
     store.damaged = {"A", "lease of B"}
     found = {row.workflow_id: (str(row.status), row.reason) for row, _ in book.all()}
-    assert found["A"] == ("failed", "it cannot be read: the last event is damaged")
-    assert found["B"] == ("failed", "it cannot be read: the lease is damaged")
+    assert found["A"] == ("unreadable", "it cannot be read: the last event is damaged")
+    assert found["B"] == ("unreadable", "it cannot be read: the lease is damaged")
     assert found["C"][0] == "idle"
+    # What the listing tells is no less true for that.
+    assert [(row.checkpoints, row.newest.id if row.newest else "") for row, _ in book.all()] == [
+        (2, f"{row.workflow_id}@2") for row, _ in book.all()
+    ]
+    store.entries = _refused  # type: ignore[method-assign]
+    row = book.row("A")
+    assert row is not None and (row.status, row.checkpoints) == (RunState.UNREADABLE, 0)
+
+
+def _refused(workflow_id: str, *, newest_first: bool = False) -> Any:
+    raise CheckpointCorruptError("the listing is damaged")
 
 
 def test_a_workflow_that_was_pruned_is_counted_anew() -> None:

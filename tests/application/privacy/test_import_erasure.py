@@ -50,6 +50,22 @@ def test_payloads_of_imported_trails_go_and_the_rest_verifies(
     assert held(tmp_path / "target") == []
 
 
+@pytest.mark.parametrize("damaged", [b"torn\n", b"[]\n", b"[" * 100_000 + b"\n", b'{"session":[],"seq":1}\n'])
+def test_a_damaged_payload_keeps_nobody_from_being_erased(target: CheckpointService, damaged: bytes) -> None:
+    """Whose it was nobody can tell, so it goes along."""
+    store = target._engine.kit.store
+    name = next(
+        name
+        for name in store.files(IMPORTS)
+        if "/payloads/" in name and MARK.encode() in (store.file(name) or b"")
+    )
+    target._engine.trail.commit((), {name: damaged + (store.file(name) or b"")})
+    files, count = without_payloads(store, ["W"])
+    assert count == 2
+    assert damaged not in (files[name] or b"")
+    target.close()
+
+
 def test_a_store_without_imports_has_nothing_to_erase_there(target: CheckpointService) -> None:
     store = target._engine.kit.store
     assert without_payloads(store, ["nobody's"]) == ({}, 0)

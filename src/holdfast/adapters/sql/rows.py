@@ -13,6 +13,7 @@ from holdfast.domain.audit_entry import TrailHead
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointNotFoundError, ChecksumMismatchError
 from holdfast.domain.ids import GENESIS
+from holdfast.domain.json_reading import read_json
 from holdfast.domain.record import Entry, Head, KeyframeEntry, Lease
 
 _HINT = "Run `holdfast doctor`."
@@ -188,8 +189,8 @@ def read_blobs(text: str, place: str) -> tuple[str, ...]:
     if text == "[]":
         return ()
     try:
-        names = json.loads(text)
-    except (ValueError, RecursionError):
+        names = read_json(text)
+    except ValueError:
         raise _wrong(place) from None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise _wrong(place)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from holdfast.application.audit.audit_export import (
 from holdfast.application.audit.log_source import OnProgress, silently
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 from holdfast.domain.ids import folder_name
+from holdfast.domain.json_reading import read_json
 from holdfast.domain.log_check import LogReport, LogSource, Trust, verify_log
 from holdfast.domain.note import VerifierKey, parse_note, parse_vkey
 from holdfast.domain.session_check import SessionEvidence, verify_evidence
@@ -282,13 +282,13 @@ def _payload_lines(path: Path) -> Iterator[_Stored]:
     with path.open("rb") as file:
         for line in file:
             try:
-                fields = json.loads(line)
+                fields = read_json(line)
                 text = fields.get("text")
                 stored = (
                     text.encode() if isinstance(text, str) else b64decode(fields["base64"], validate=True)
                 )
                 yield _Stored(str(fields["session"]), int(fields["seq"]), stored)
-            except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+            except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
                 # The sums name the file; an entry whose payload is not found here counts as erased.
                 continue
 

@@ -27,6 +27,7 @@ from holdfast.domain.errors import (
     ConfigError,
     InvalidStateError,
 )
+from holdfast.domain.json_reading import read_json
 from holdfast.domain.merkle import consistency_proof, inclusion_proof, leaf_hash, verify_inclusion
 from holdfast.domain.note import (
     Note,
@@ -384,10 +385,9 @@ def head_name(size: int) -> str:
 def read_roots(data: bytes | None) -> list[dict[str, Any]]:
     """Read a `merkle_roots.json`; it is a view: one that is none is empty."""
     try:
-        listed = json.loads(data or b"[]")
-    except (ValueError, RecursionError):
+        return [root for root in read_json(data or b"[]") if isinstance(root, dict)]
+    except (ValueError, TypeError):
         return []
-    return [root for root in listed if isinstance(root, dict)] if isinstance(listed, list) else []
 
 
 def write_roots(roots: Sequence[dict[str, Any]]) -> bytes:

@@ -22,6 +22,7 @@ from holdfast.application.audit.markup import Child, Markup, element, page, tabl
 from holdfast.application.trailing import Trail
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import ConfigError
+from holdfast.domain.json_reading import read_json
 from holdfast.ports import Store
 
 REGISTER_FILE = "reports/register.json"
@@ -73,7 +74,7 @@ def read_annotations(store: Store) -> dict[str, Any]:
     if data is None:
         return {}
     try:
-        said = json.loads(data)
+        said = read_json(data)
     except ValueError:
         raise ConfigError("the file is not JSON", place=REGISTER_FILE) from None
     return check_annotations(said)

@@ -38,6 +38,7 @@ from holdfast.domain.errors import (
     CheckpointNotFoundError,
     ChecksumMismatchError,
 )
+from holdfast.domain.json_reading import read_object
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head
 from holdfast.domain.tiles import WIDTH
 from holdfast.ports import Store
@@ -137,15 +138,14 @@ class TrailCopier:
 
     def _check_growth(self, name: str, size: int) -> None:
         """Check that the source still begins with what arrived before."""
-        before = json.loads(self._target.file(f"{IMPORTS}{name}/{MANIFEST}") or b"{}")
-        arrived = before.get("size", 0)
+        arrived, root = _arrived(self._target, f"{IMPORTS}{name}/")
         if arrived > size:
             raise ChecksumMismatchError(
                 f"the source's trail has {size} entries, and {arrived} arrived before",
                 place=self._source.url,
                 hint="It was cut or put back: verify it with the last head that arrived as a pin.",
             )
-        if arrived and LogTiles(self._source).root(arrived).hex() != before["root"]:
+        if arrived and LogTiles(self._source).root(arrived).hex() != root:
             raise ChecksumMismatchError(
                 "the source's trail is not the one that arrived before",
                 place=self._source.url,
@@ -189,7 +189,8 @@ class _Arrival:
             return
         inside, size = [], 0
         for line in chunks:
-            key = _key(line)
+            key = key_of(line)
+            assert key is not None, "the export wrote it a moment ago"
             if self._before.was_erased(path, key):
                 continue
             if len(line) > _LARGE_BYTES or size + len(line) > _PAYLOADS_BYTES_MAX:
@@ -242,10 +243,9 @@ class _Before:
         self._source = source
         self._target = target
         self._folder = folder
-        manifest = target.file(folder + MANIFEST)
-        self._size: int = json.loads(manifest)["size"] if manifest else 0
-        self._tail = set(map(_key, self._lines(TAIL_FILE))) if manifest else set()
-        self._payloads: dict[str, set[tuple[str, int]]] = {}
+        self._size, _ = _arrived(target, folder)
+        self._tail = set(map(key_of, self._lines(TAIL_FILE)))
+        self._payloads: dict[str, set[tuple[str, int] | None]] = {}
 
     def was_erased(self, path: str, key: tuple[str, int]) -> bool:
         """Tell whether an entry arrived before whose payload, now in the file `path`, is here no more."""
@@ -259,23 +259,45 @@ class _Before:
         paths += [payloads_path(index // WIDTH)] if index is not None else []
         return not any(key in self._held(one) for one in paths)
 
-    def _held(self, path: str) -> set[tuple[str, int]]:
+    def _held(self, path: str) -> set[tuple[str, int] | None]:
         held = self._payloads.get(path)
         if held is None:
-            held = self._payloads[path] = set(map(_key, self._lines(path)))
+            held = self._payloads[path] = set(map(key_of, self._lines(path)))
         return held
 
     def _lines(self, path: str) -> list[bytes]:
         return (self._target.file(self._folder + path) or b"").splitlines(keepends=True)
 
 
-def _key(line: bytes) -> tuple[str, int]:
+def _arrived(target: Store, folder: str) -> tuple[int, str]:
+    """Tell the size and the root of what arrived before.
+
+    Raises:
+        CheckpointCorruptError: what tells it was damaged.
+    """
+    data = target.file(folder + MANIFEST)
+    try:
+        fields = read_object(data or b'{"size":0,"root":""}')
+        size, root = fields["size"], fields["root"]
+        if type(size) is not int or type(root) is not str:
+            raise ValueError("it tells no size and no root")
+        return size, root
+    except (ValueError, KeyError) as fault:
+        raise CheckpointCorruptError(
+            f"what tells of an imported trail cannot be read ({fault})",
+            place=folder + MANIFEST,
+            hint="Put the file back from a backup; what arrived is not lost.",
+        ) from fault
+
+
+def key_of(line: bytes) -> tuple[str, int] | None:
     """Tell which entry a line is, or belongs to; one that was damaged is none."""
     try:
-        fields = json.loads(line)
-        return str(fields["session"]), int(fields["seq"])
-    except (ValueError, TypeError, KeyError):
-        return "", 0
+        fields = read_object(line)
+    except ValueError:
+        return None
+    session, seq = fields.get("session"), fields.get("seq")
+    return (session, seq) if type(session) is str and type(seq) is int else None
 
 
 def write_import(store: Store, name: str, folder: str | Path) -> tuple[int, int]:

@@ -10,9 +10,12 @@ from collections.abc import Callable
 from holdfast.application.commit_queue import CommitQueue, Lineage, Ticket
 from holdfast.application.faults.degrading import PROBE, Degrading
 from holdfast.application.faults.health import Tales
+from holdfast.application.faults.waiting import Spilled
+from holdfast.application.storage_faults import reason_of
 from holdfast.domain.errors import CheckpointError, CheckpointWriteError, DiskFullError
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head
 from holdfast.domain.retry import RetryPolicy
+from holdfast.domain.unwritten import Unwritten
 
 _LOG = logging.getLogger("holdfast")
 _LEAST_PAUSE_SECONDS = 0.01
@@ -39,6 +42,8 @@ class Attendant:
         self._ending = threading.Event()
         self._mutex = threading.Lock()
         self._thread: threading.Thread | None = None
+        #: What was left of each workflow at the end; None before that.
+        self._left: dict[str, Unwritten] | None = None
         tales.on_news = self.wake
 
     def wake(self) -> None:
@@ -81,6 +86,17 @@ class Attendant:
                 hint="They are written when the store can be; `health()` tells more.",
             )
 
+    def unwritten(self, workflow_id: str) -> Unwritten:
+        """Tell what of a workflow the store does not have; after the end, what became of that."""
+        if self._left is not None:
+            return self._left.get(workflow_id, Unwritten())
+        held = self._shelter.waiting.of(workflow_id)
+        if not held:
+            return Unwritten()
+        is_kept = all(isinstance(one.intent, Spilled) for one in held)
+        place = self._shelter.spare.place if is_kept else None
+        return Unwritten(len(held), reason_of(self._shelter.fault), place)
+
     def close(self) -> None:
         """Write what waits, or save it in the second store, and stop. Idempotent."""
         if self._ending.is_set():
@@ -95,10 +111,15 @@ class Attendant:
         if shelter.is_open:
             self._try()
         self._tales.tell()
-        waiting = len(shelter.waiting)
+        counts = shelter.waiting.counts()
         problem, place = shelter.shut()
-        if waiting:
-            self._tales.end(waiting, place, problem)
+        kept_in, is_lost = (place, False) if problem is None else (None, True)
+        self._left = {
+            workflow_id: Unwritten(count, reason_of(shelter.fault), kept_in, is_lost)
+            for workflow_id, count in counts.items()
+        }
+        if counts:
+            self._tales.end(sum(counts.values()), place, problem)
         self._release(shelter.reliefs)
 
     def _run(self) -> None:

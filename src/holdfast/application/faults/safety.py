@@ -18,6 +18,7 @@ from holdfast.application.trailing import Trail
 from holdfast.application.writer import Writer
 from holdfast.domain.errors import CheckpointError, DiskFullError
 from holdfast.domain.retention import RetentionPolicy
+from holdfast.domain.unwritten import Unwritten
 
 if TYPE_CHECKING:
     from holdfast.application.retain import PruneResult
@@ -62,6 +63,10 @@ class Safety:
     def health(self) -> Health:
         """Tell how things stand."""
         return self._shelter.health()
+
+    def unwritten(self, workflow_id: str) -> Unwritten:
+        """Tell what of a workflow the store does not have; at the end, what became of that."""
+        return self._attendant.unwritten(workflow_id)
 
     def on_mode_change(self, listener: OnModeChange) -> None:
         """Let a function be told of each step, in a thread of ours."""

@@ -7,6 +7,7 @@ import binascii
 import json
 
 from holdfast.domain.errors import InvalidIdError
+from holdfast.domain.json_reading import read_json
 
 Key = tuple[str | int, ...]
 
@@ -23,8 +24,8 @@ def read_cursor(listing: str, text: str, shape: tuple[type, ...]) -> Key:
         InvalidIdError: it is none, or that of another listing.
     """
     try:
-        found = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-    except (binascii.Error, ValueError, RecursionError):
+        found = read_json(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    except (binascii.Error, ValueError):
         found = None
     if isinstance(found, list) and found[:1] == [listing] and tuple(map(type, found[1:])) == shape:
         return tuple(found[1:])

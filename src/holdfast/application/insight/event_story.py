@@ -279,3 +279,5 @@ _TOLD: Mapping[str, Callable[[Event], Story]] = {
     STEP_EVENT: _said(Kind.FAILURE, "the store could not be written to, and less was kept than usual"),
     WRITTEN_EVENT: _said(Kind.RECOVERY, "what was held in memory has been written"),
 }
+#: Types that Holdfast itself has words for.
+TYPES = frozenset(_TOLD)

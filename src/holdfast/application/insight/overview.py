@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from holdfast.application.insight.event_story import words
 from holdfast.application.insight.run_facts import RunFacts
-from holdfast.application.insight.runs import CANCELLED, RunBook, RunRow, RunState
+from holdfast.application.insight.runs import RunBook, RunRow, RunState
 from holdfast.application.kit import Kit
 from holdfast.application.quarantine_files import reports
 from holdfast.domain.errors import CheckpointError
@@ -25,6 +25,7 @@ class NeedKind(StrEnum):
     """Why somebody is needed."""
 
     CRASHED = "crashed"
+    UNREADABLE = "unreadable"
     FAILED = "failed"
     #: Recovered, and not resumed.
     RECOVERED = "recovered"
@@ -83,6 +84,7 @@ class Overview:
 
 _OF_STATE = {
     RunState.CRASHED: (NeedKind.CRASHED, NeedAction.RECOVER, "recover"),
+    RunState.UNREADABLE: (NeedKind.UNREADABLE, NeedAction.NONE, "doctor"),
     RunState.FAILED: (NeedKind.FAILED, NeedAction.RESUME, "resume"),
     RunState.WAITING: (NeedKind.WAITING, NeedAction.APPROVE, "approve --list"),
 }
@@ -113,7 +115,7 @@ def _need(store: str, row: RunRow, facts: RunFacts) -> Need | None:
     """Answer what a workflow needs; one that was cancelled needs nothing."""
     if row.is_recovered:
         kind, action, verb = NeedKind.RECOVERED, NeedAction.RESUME, "resume"
-    elif row.status not in _OF_STATE or row.reason == CANCELLED:
+    elif row.status not in _OF_STATE:
         return None
     else:
         kind, action, verb = _OF_STATE[row.status]
@@ -122,7 +124,9 @@ def _need(store: str, row: RunRow, facts: RunFacts) -> Need | None:
         is_recovered = kind is NeedKind.RECOVERED
         action, verb = (NeedAction.NONE, "show") if is_recovered else (NeedAction.RECOVER, "recover")
     checkpoint = row.newest.id if row.newest else None
-    command = _command(store, verb, row.workflow_id)
+    # What is damaged is found by a look at the whole store.
+    names = () if kind is NeedKind.UNREADABLE else (row.workflow_id,)
+    command = _command(store, verb, *names)
     return Need(kind, row.workflow_id, checkpoint, row.last_activity, row.reason, action, command, row.owner)
 
 

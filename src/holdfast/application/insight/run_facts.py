@@ -93,7 +93,19 @@ def read_facts(kit: Kit, workflow_id: str, head: Head, known: RunFacts | None = 
         return facts
     except CheckpointError as damage:
         last_at = known.last_at if known else ""
-        return RunFacts(workflow_id, head, last_at=last_at, problem=words(damage.message))
+        return unreadable_facts(
+            kit, RunFacts(workflow_id, head, last_at=last_at, problem=words(damage.message))
+        )
+
+
+def unreadable_facts(kit: Kit, facts: RunFacts) -> RunFacts:
+    """Add the checkpoints of a workflow that cannot be read, where at least its listing can be."""
+    try:
+        listed = _with_entries(kit, facts, 0)
+        parse_timestamp(listed.last_at)
+        return listed
+    except CheckpointError:
+        return facts
 
 
 def _read(kit: Kit, workflow_id: str, head: Head, known: RunFacts | None) -> RunFacts:

@@ -17,7 +17,7 @@ from holdfast.application.insight.cursors import read_cursor, write_cursor
 from holdfast.application.insight.event_story import words
 from holdfast.application.insight.last_good import Marks, last_good, marks_of
 from holdfast.application.insight.recent_checkpoints import RecentCheckpoints, moment_of
-from holdfast.application.insight.run_facts import RunFacts, read_facts
+from holdfast.application.insight.run_facts import RunFacts, read_facts, unreadable_facts
 from holdfast.application.insight.run_news import RunNews
 from holdfast.application.kit import Kit
 from holdfast.application.recovery.incomplete import gone_text, quiet_text
@@ -46,11 +46,15 @@ class RunState(StrEnum):
     PAUSED = "paused"
     CRASHED = "crashed"
     FAILED = "failed"
+    #: Somebody ended it for good.
+    CANCELLED = "cancelled"
     COMPLETED = "completed"
     #: Nothing says that it ended, nobody has it, and it was written not long ago.
     IDLE = "idle"
     #: It has no checkpoint.
     EMPTY = "empty"
+    #: Damage hides how it stands.
+    UNREADABLE = "unreadable"
 
 
 #: What a run says of itself, and what that means here. A run that was stopped goes on like one that paused.
@@ -60,9 +64,8 @@ _TOLD: Mapping[str, tuple[RunState, str]] = {
     "paused": (RunState.PAUSED, "it was paused"),
     "stopped": (RunState.PAUSED, "its process was told to end"),
     "completed": (RunState.COMPLETED, ""),
-    "cancelled": (RunState.FAILED, "it was cancelled"),
+    "cancelled": (RunState.CANCELLED, "it was cancelled"),
 }
-CANCELLED = _TOLD["cancelled"][1]
 RECOVERED = "it was recovered, and nobody went on with it"
 
 
@@ -72,7 +75,7 @@ class RunRow:
 
     Attributes:
         status: how it stands; `reason` says why in words.
-        checkpoints: how many are kept.
+        checkpoints: how many are kept, as far as that can be read.
         newest: the newest of them.
         last_good: the newest of them that is neither in quarantine nor known to be damaged.
         last_activity: when it was last written; empty where nothing can be read.
@@ -192,7 +195,7 @@ class RunBook:
         try:
             head = self._kit.store.head(workflow_id)
         except CheckpointError as damage:
-            return RunFacts(workflow_id, Head(), problem=words(damage.message))
+            return unreadable_facts(self._kit, RunFacts(workflow_id, Head(), problem=words(damage.message)))
         if not head.sequence and not head.event_seq:
             self._facts.pop(workflow_id, None)
             return None
@@ -341,10 +344,10 @@ def judge(
     if is_live:
         return (RunState.WAITING, "a question is open") if facts.open else (RunState.RUNNING, "")
     if facts.problem:
-        return RunState.FAILED, f"it cannot be read: {facts.problem}"
+        return RunState.UNREADABLE, f"it cannot be read: {facts.problem}"
     if facts.newest is None:
         return RunState.EMPTY, "it has no checkpoint"
-    if has_ended(facts.newest):
+    if has_ended(facts.newest) and facts.told != "cancelled":
         is_failed = facts.newest.status == "failed"
         return (RunState.FAILED, facts.error) if is_failed else (RunState.COMPLETED, "")
     if facts.told in _TOLD:

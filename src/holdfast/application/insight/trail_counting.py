@@ -6,7 +6,6 @@ Only for how it stands, when it was verified say, some of what is older is read.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -22,6 +21,7 @@ from holdfast.domain.errors import (
     NoValidCheckpointError,
     StateReconstructionError,
 )
+from holdfast.domain.json_reading import read_object
 from holdfast.domain.telemetry import RecoveryOutcome
 from holdfast.ports import Store
 
@@ -79,7 +79,7 @@ class TrailNumbers:
 
     def _take(self, line: bytes) -> None:
         try:
-            told = json.loads(line)
+            told = read_object(line)
             at = datetime.fromisoformat(told["ts"]).timestamp()
             kind, outcome, facts = told["type"], told["outcome"], told.get("data", {})
         except (ValueError, TypeError, KeyError):

@@ -6,7 +6,6 @@ has no answer yet is left alone, whoever has it is still at work.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from holdfast.domain.errors import (
     KeyDestroyedError,
     UnstorableValueError,
 )
+from holdfast.domain.json_reading import read_json
 
 _FILES_AT_ONCE = 128
 _ATTEMPTS_MAX = 100
@@ -84,12 +84,12 @@ def without_answer(line: bytes) -> bytes | None:
     if line == _UNREADABLE:
         return None
     try:
-        fields = json.loads(line)
+        fields = read_json(line)
         answer, stays = fields["answer"], {name: str(fields[name]) for name in _STAYING}
         if answer is None or answer["code"] == NOT_KEPT:
             return None
         return plainjson.dumps({**stays, "answer": _told(answer, stays["request_id"])})
-    except (ValueError, KeyError, TypeError, RecursionError, UnstorableValueError):
+    except (ValueError, KeyError, TypeError, UnstorableValueError):
         return _UNREADABLE
 
 

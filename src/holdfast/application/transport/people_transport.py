@@ -15,6 +15,7 @@ from holdfast.application.holding import FOLDER as HOLDS
 from holdfast.application.secrecy.sealing import Vault
 from holdfast.application.subjects import FOLDER, SECRET
 from holdfast.domain.errors import CheckpointConflictError, CheckpointError, ConfigError
+from holdfast.domain.json_reading import read_json
 from holdfast.domain.keyring_file import KEYRING, tombstone_name
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head
 from holdfast.ports import Store
@@ -166,7 +167,7 @@ class _Transport:
     def _opened(self, data: bytes | None) -> _Declared | None:
         """Open a sealed declaration; None if that cannot be done here."""
         try:
-            fields = json.loads(data or b"")
+            fields = read_json(data or b"")
             opened = self._vault and self._vault.open_personal(fields["key"], fields["sealed"])
         except (CheckpointError, *_UNREADABLE):
             return None
@@ -203,7 +204,7 @@ def _names_anybody(store: Store) -> bool:
 
 def _is_on_subject(hold: bytes) -> bool:
     try:
-        return json.loads(hold)["subject"] is not None
+        return read_json(hold)["subject"] is not None
     except _UNREADABLE:
         # It may be.
         return True
@@ -212,14 +213,14 @@ def _is_on_subject(hold: bytes) -> bool:
 def _key_id(sealed: bytes) -> str:
     """Name the key of a sealed declaration; what cannot be read has none that could be destroyed."""
     try:
-        return str(json.loads(sealed)["key"])
+        return str(read_json(sealed)["key"])
     except _UNREADABLE:
         return "none"
 
 
 def _read(data: bytes) -> _Declared | None:
     try:
-        fields = json.loads(data)
+        fields = read_json(data)
         return _Declared(fields["subject"], tuple(fields["workflows"]))
     except _UNREADABLE:
         return None
