@@ -178,3 +178,16 @@ def test_secrets_are_never_shown() -> None:
 def test_a_password_that_was_not_escaped_is_not_shown_in_part_either(password: str) -> None:
     shown = without_secrets(f"postgresql://me:{password}@host/db")
     assert "cret" not in shown and "se" not in shown.replace("postgresql", "") and shown.endswith("@host/db")
+
+
+def test_runs_degrade_unless_something_else_is_configured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert (Config.for_runs().on_fault, Config.load().on_fault) == ("degrade", "raise")
+    assert Config.for_runs({"store": "own", "actor": None}).store == "own"
+    assert Config.for_runs({"on_fault": "raise"}).on_fault == "raise"
+    write(tmp_path, '[recovery]\non_fault = "raise"\n')
+    assert Config.for_runs().on_fault == "raise"
+    monkeypatch.setenv("HOLDFAST_ON_FAULT", "degrade")
+    assert Config.for_runs().on_fault == "degrade"

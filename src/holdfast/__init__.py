@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         LeaseHeldError,
         LeaseLostError,
         NoValidCheckpointError,
+        ResultLostError,
         UnsupportedTypeError,
     )
     from holdfast.domain.event import Event
@@ -82,6 +83,7 @@ __all__ = [
     "Personal",
     "RecoveryMode",
     "RecoveryResult",
+    "ResultLostError",
     "RetentionPolicy",
     "Retry",
     "RunOptions",
@@ -122,6 +124,7 @@ _ROOMS = {
         "LeaseHeldError",
         "LeaseLostError",
         "NoValidCheckpointError",
+        "ResultLostError",
         "UnsupportedTypeError",
     ),
     "holdfast.domain.event": ("Event",),

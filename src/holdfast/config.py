@@ -213,6 +213,12 @@ class Config:
             _check_given(one)
         return cls(**{name: one.value for name, one in given.items()}), given
 
+    @classmethod
+    def for_runs(cls, overrides: Mapping[str, Any] | None = None) -> Config:
+        """Read the configuration as `load` does, for a run: it degrades unless `on_fault` is configured."""
+        config, given = cls.traced(overrides)
+        return config if "on_fault" in given else config.amended({"on_fault": "degrade"})
+
     def amended(self, overrides: Mapping[str, Any]) -> Config:
         """Answer the configuration with some settings changed; None values do not count."""
         return replace(self, **{one.name: one.value for one in from_overrides(_KINDS, overrides)})

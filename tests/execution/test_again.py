@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.execution.again import agents_from
 from holdfast.execution.context import Context
+from tests.execution.gates import Gates
 from tests.execution.runs import chain, opened, run
 
 
@@ -244,3 +246,21 @@ def test_a_fork_says_that_its_name_is_taken() -> None:
         run(workflow, service, inputs={"n": 1})
         with pytest.raises(CheckpointConflictError, match="there is a workflow of that name"):
             again(workflow, service, "WF-1", "work", new_workflow_id="WF-1")
+
+
+def test_what_a_run_from_an_agent_on_could_not_write_is_told_once_the_store_is_closed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    gates = Gates(monkeypatch, tmp_path)
+
+    def last(ctx: Context) -> int:
+        if ctx.inputs.get("full"):
+            gates.shut()
+        return 7
+
+    workflow = chain(last)
+    assert workflow.run_sync(gates.url, "W").is_durable
+    again = workflow.rerun_from(gates.url, "W", "last", new_workflow_id="W-2", inputs={"full": True})
+    result = asyncio.run(again)
+    assert result.value == 7 and [result.unwritten.place] == gates.kept
+    assert len(result.warnings) == 1

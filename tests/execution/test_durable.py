@@ -23,8 +23,10 @@ from holdfast.domain.errors import (
     InvalidIdError,
     LeaseHeldError,
     NoValidCheckpointError,
+    ResultLostError,
     UnsupportedTypeError,
 )
+from tests.execution.gates import Gates
 from tests.execution.runs import damage, kinds, latest, opened, types
 
 
@@ -716,3 +718,24 @@ def test_the_names_and_the_docs_of_a_function_stay(counted: Counted) -> None:
             """Say so."""
 
         assert other.__doc__ == "Say so." and asyncio.iscoroutinefunction(other)
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_an_answer_that_is_kept_nowhere_is_raised_with_the_error(
+    is_kept: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    gates = Gates(monkeypatch, tmp_path)
+    if not is_kept:
+        gates.without_a_second()
+
+    @holdfast.durable(gates.url)
+    def work() -> int:
+        gates.shut()
+        return 7
+
+    if is_kept:
+        assert work() == 7 and len(gates.kept) == 1
+        return
+    with pytest.raises(ResultLostError, match="LOST") as told:
+        work()
+    assert told.value.result == 7 and told.value.place == "work"

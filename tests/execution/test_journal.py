@@ -27,6 +27,7 @@ from holdfast.domain.errors import (
 from holdfast.domain.progress_report import REPORT_EVENT
 from holdfast.domain.reducers import DECISION_EVENT, MESSAGE_EVENT
 from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_STARTED, RUN_UPDATED
+from holdfast.domain.unwritten import Unwritten
 from holdfast.execution.floor import floor
 from holdfast.execution.journal import Care, Fact, Journal, Save
 from tests.application.services import make_service
@@ -300,6 +301,23 @@ def test_a_storage_fault_is_told_and_stops_nothing(is_crowded: bool) -> None:
     assert len([text for text in journal.warnings if text.startswith("not durable")]) == 2
     # The next checkpoint has what was not durable.
     assert recovered(service)["messages"] == ["noted", "a", "b"]
+    assert journal.lost is None
+
+
+def test_what_no_checkpoint_has_yet_is_lost_and_what_was_refused_was_never_said() -> None:
+    store = NarrowStore()
+    journal = begun(make_service(store))
+    journal.note(message(LARGE))
+    journal.commit(message("a"))
+    lost = [journal.lost]
+    assert len(journal.warnings) == 1
+    store.is_full = True
+    journal.commit(message("b"))
+    journal.commit(message("c"))
+    lost.append(journal.lost)
+    store.is_full = False
+    journal.commit(Save("s"))
+    assert [*lost, journal.lost] == [None, Unwritten(2, "no space left", is_lost=True), None]
 
 
 @pytest.mark.parametrize("is_crowded", [False, True])

@@ -18,10 +18,12 @@ from holdfast.domain.errors import (
     InvalidStateError,
     LeaseHeldError,
     LeaseLostError,
+    ResultLostError,
     UnsupportedTypeError,
 )
 from holdfast.execution.context import Context
 from holdfast.execution.options import LEASE_SECONDS
+from tests.execution.gates import Gates
 from tests.execution.runs import chain, opened, run
 
 
@@ -294,3 +296,78 @@ def test_a_run_that_ended_tells_of_other_inputs_and_strict_refuses_another_graph
         assert run(chain(one, two), service).is_completed
         with pytest.raises(GraphChangedError, match="'two' is new"):
             run(chain(one, two), service, strict=True)
+
+
+@pytest.fixture
+def gates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Gates:
+    return Gates(monkeypatch, tmp_path)
+
+
+def shutting(gates: Gates) -> Workflow:
+    """Declare a workflow at whose work the store stops taking commits."""
+
+    def work(ctx: Context) -> int:
+        gates.shut()
+        return 7
+
+    return chain(one, work)
+
+
+def test_what_a_run_could_not_write_is_told_with_where_it_is_kept(gates: Gates) -> None:
+    result = shutting(gates).run_sync(gates.url, "W")
+    [place] = gates.kept
+    assert result.is_completed and result.value == 7
+    assert not result.is_durable and result.unwritten.place == place
+    assert [place in text for text in result.warnings] == [True]
+    with holdfast.open(place, read_only=True) as service:
+        assert service.events("W") != []
+
+
+def test_what_waited_and_was_written_in_the_end_is_no_warning(gates: Gates) -> None:
+    def last(kind: str, data: Any) -> None:
+        if kind == "run_ended":
+            gates.open()
+
+    result = shutting(gates).run_sync(gates.url, "W", options=RunOptions(subscribers=(last,)))
+    assert result.is_durable and result.warnings == () and gates.kept == []
+    with holdfast.open(gates.url, read_only=True) as service:
+        assert service.load_latest("W").status == "completed"  # type: ignore[union-attr]
+
+
+def test_what_is_kept_nowhere_is_raised_and_the_caller_has_the_result(gates: Gates) -> None:
+    gates.without_a_second()
+    with pytest.raises(ResultLostError, match="LOST") as told:
+        shutting(gates).run_sync(gates.url, "W")
+    assert told.value.result.value == 7 and told.value.result.unwritten.commits > 0
+
+
+def test_in_an_open_service_what_waits_goes_on_waiting(gates: Gates) -> None:
+    with holdfast.open(gates.url, on_fault="degrade") as service:
+        result = run(shutting(gates), service)
+        assert result.is_completed and "in memory only" in result.warnings[-1]
+        gates.open()
+        service.flush()
+    with holdfast.open(gates.url, read_only=True) as service:
+        assert service.load_latest("WF-1").status == "completed"  # type: ignore[union-attr]
+
+
+def test_a_run_does_not_degrade_where_that_is_configured(
+    gates: Gates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_ON_FAULT", "raise")
+    with pytest.raises(ResultLostError) as told:
+        shutting(gates).run_sync(gates.url, "W")
+    assert told.value.result.value == 7 and gates.kept == []
+
+
+def test_without_degrading_what_a_later_checkpoint_has_is_not_lost(gates: Gates) -> None:
+    def again(ctx: Context) -> int:
+        gates.open()
+        return 8
+
+    workflow = shutting(gates)
+    workflow.agent(after="steps")(again)
+    with holdfast.open(gates.url, on_fault="raise") as service:
+        result = run(workflow, service)
+        assert result.value == 8 and result.is_durable and result.warnings != ()
+        assert service.load_latest("WF-1").status == "completed"  # type: ignore[union-attr]

@@ -10,9 +10,9 @@ from holdfast.application.recording import Recording
 from holdfast.domain.errors import CheckpointConflictError, DeclarationError, InvalidStateError
 from holdfast.domain.event import Event
 from holdfast.domain.unsaid import unsaid
-from holdfast.execution.declared import Declared, StoreLike
+from holdfast.execution.declared import Declared, Service, StoreLike
 from holdfast.execution.drift import news, renames
-from holdfast.execution.opening import opened, run_workflow
+from holdfast.execution.opening import run_on, run_workflow
 from holdfast.execution.options import RunOptions
 from holdfast.execution.outcome import RunResult
 from holdfast.execution.plan import Plan, StageKind
@@ -27,7 +27,8 @@ async def run_from_checkpoint(
     options: RunOptions | None,
 ) -> RunResult:
     """Go on from a checkpoint; see `Workflow.resume_from_checkpoint`."""
-    async with opened(store, workflow.app) as service:
+
+    async def go_on(service: Service) -> RunResult:
         if new_workflow_id is not None:
             await asyncio.to_thread(_check_free, service.recording, new_workflow_id)
             await asyncio.to_thread(service.recording.fork, checkpoint, new_workflow_id, _reopened)
@@ -40,6 +41,8 @@ async def run_from_checkpoint(
                 hint="Name a new_workflow_id: it goes on there, and nothing is overwritten.",
             )
         return await run_workflow(workflow, service, workflow_id, None, options)
+
+    return await run_on(store, workflow.app, go_on)
 
 
 async def rerun_from(
@@ -59,7 +62,7 @@ async def rerun_from(
         )
     forgotten = agents_from(plan, agent)
 
-    async with opened(store, workflow.app) as service:
+    async def run_again(service: Service) -> RunResult:
         recording = service.recording
 
         def edit(fields: dict[str, Any]) -> dict[str, Any]:
@@ -73,6 +76,8 @@ async def rerun_from(
         newest = await asyncio.to_thread(recording.newest, workflow_id)
         await asyncio.to_thread(recording.fork, newest, new_workflow_id, edit)
         return await run_workflow(workflow, service, new_workflow_id, None, options)
+
+    return await run_on(store, workflow.app, run_again)
 
 
 def agents_from(plan: Plan, agent: str) -> frozenset[str]:

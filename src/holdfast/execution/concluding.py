@@ -13,8 +13,8 @@ from holdfast.execution.approvals import Suspended
 from holdfast.execution.asked import Asked
 from holdfast.execution.claim import Claim
 from holdfast.execution.declared import Service
-from holdfast.execution.journal import Fact, Save
-from holdfast.execution.outcome import RunResult, RunStatus
+from holdfast.execution.journal import Fact, Journal, Save
+from holdfast.execution.outcome import RunResult, RunStatus, unless_lost
 from holdfast.execution.request_watch import watched
 from holdfast.execution.running import RUN, Runner
 from holdfast.execution.signals import heeded
@@ -28,6 +28,7 @@ async def carry_out(runner: Runner, service: Service, claim: Claim) -> RunResult
 
     Raises:
         CheckpointError: what ended the run, once that is recorded.
+        ResultLostError: it came to its end, and that is not recorded.
     """
     began, kept = time.monotonic(), len(runner.results.by_step())
     if runner.journal.fields.get("metadata", {}).get("ends_as") == RunStatus.CANCELLED:
@@ -62,7 +63,12 @@ async def carry_out(runner: Runner, service: Service, claim: Claim) -> RunResult
     await _conclude(runner, status, seconds)
     if fault is not None:
         raise fault
-    return _result(runner, status, kept, seconds)
+    return _checked(_result(runner, status, kept, seconds), runner.journal)
+
+
+def _checked(result: RunResult, journal: Journal) -> RunResult:
+    """Answer a result, unless something of it could not even wait and no later checkpoint has it."""
+    return result if journal.lost is None else unless_lost(result.with_unwritten(journal.lost))
 
 
 async def _walk(runner: Runner, ready: asyncio.Event) -> None:

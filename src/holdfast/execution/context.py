@@ -32,7 +32,6 @@ from holdfast.execution.triggers import Trigger
 
 #: So often at most is progress recorded; subscribers hear of each.
 _PROGRESS_SECONDS = 1.0
-
 Function = Callable[..., Any]
 
 
@@ -67,6 +66,11 @@ class Context:
     def step_id(self) -> str:
         """This step of it: the agent's name, with its item and its repetition."""
         return self._frame.step_id
+
+    @property
+    def parent_id(self) -> str | None:
+        """The step this one comes from: who spawned it, or the one it comes after, if that is one."""
+        return self._frame.parent_id
 
     @property
     def agent(self) -> str:
@@ -304,7 +308,7 @@ class Context:
         self._check()
         called = self._names.numbered("spawn", name or name_of(function, self.step_id))
         step_id = f"{self.step_id}>{called}"
-        frame = replace(self._frame, step_id=step_id, item=item)
+        frame = replace(self._frame, step_id=step_id, item=item, parent_id=self.step_id)
         draft = Draft(self._journal)
         shadow = Context(frame, draft, self._around, Refusing(), is_async=self._is_async)
         known = self._around.done(step_id)

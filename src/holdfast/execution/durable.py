@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from holdfast.application.app import App
 from holdfast.application.recording import Recording
+from holdfast.config import Config
 from holdfast.domain.checkpoint import CheckpointType
 from holdfast.domain.errors import DeclarationError, GraphChangedError
 from holdfast.domain.ids import check_workflow_id
@@ -62,7 +63,7 @@ class _Durable:
         arguments = inspect.signature(self.function).bind(*positional, **named)
         arguments.apply_defaults()
         workflow_id = self.named(arguments)
-        with opened(self.store, self.app, on_fault="degrade") as service:
+        with opened(self.store, self.app, configured=Config.for_runs) as service:
             recording = service.recording
             over = recording.ended(workflow_id)
             if over is None:
@@ -157,6 +158,8 @@ def durable(
         DeclarationError: the function has arguments and the runs no id, or it is a generator.
         LeaseHeldError: of a call: the id is being run elsewhere.
         GraphChangedError: of a call: the id was begun by another function, or with other arguments.
+        ResultLostError: of a call: it came to its end, and what it recorded is kept nowhere; the error has
+            the answer.
     """
 
     def decorate(function: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
@@ -198,7 +201,8 @@ def _runner(declared: _Durable) -> Callable[..., Any]:
             if not run.is_over:
                 with run.entered():
                     run.result = function(*positional, **named)
-        return run.result
+        # A store that was opened here is closed by now: what waited was tried once more.
+        return run.answer()
 
     @functools.wraps(function)
     async def run_async(*positional: Any, **named: Any) -> Any:
@@ -206,7 +210,8 @@ def _runner(declared: _Durable) -> Callable[..., Any]:
             if not run.is_over:
                 with run.entered():
                     run.result = await function(*positional, **named)
-        return run.result
+        # A store that was opened here is closed by now: what waited was tried once more.
+        return run.answer()
 
     return run_async if _is_async(function) else run_sync
 

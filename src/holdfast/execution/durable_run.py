@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.domain.checkpoint import CheckpointType
-from holdfast.domain.errors import AttemptOverError, GraphChangedError, LeaseLostError
+from holdfast.domain.errors import AttemptOverError, GraphChangedError, LeaseLostError, ResultLostError
 from holdfast.domain.plain import TypeRegistry
 from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_FAILED, AGENT_STARTED, RUN_UPDATED
 from holdfast.execution.claim import Claim
@@ -52,6 +52,8 @@ class Slot:
     step_id: str
     given: str | None
     known: Mapping[str, Any] | None = None
+    #: The step that took it.
+    parent_id: str | None = None
 
 
 @dataclass(slots=True)
@@ -113,14 +115,14 @@ class DurableRun:
         with self._mutex:
             number = scope.calls[called] = scope.calls.get(called, 0) + 1
             if given is None:
-                return self._claimed(scope.prefix + step_name(spec.name, key, number), None)
+                return self._claimed(scope.prefix, scope.prefix + step_name(spec.name, key, number), None)
             return self._matched(spec.name, scope.prefix, number, given)
 
     def _matched(self, name: str, prefix: str, number: int, given: str) -> Slot:
         """Find the result that was recorded for the same arguments, wherever in the order it stands."""
         alike = self._alike.get((prefix + name, given))
         if alike:
-            return self._claimed(alike.pop(0), given)
+            return self._claimed(prefix, alike.pop(0), given)
         step_id = prefix + step_name(name, None, number)
         if step_id in self._recorded:
             raise GraphChangedError(
@@ -132,11 +134,11 @@ class DurableRun:
         while step_id in self._used:
             number += 1
             step_id = prefix + step_name(name, None, number)
-        return self._claimed(step_id, given)
+        return self._claimed(prefix, step_id, given)
 
-    def _claimed(self, step_id: str, given: str | None) -> Slot:
+    def _claimed(self, prefix: str, step_id: str, given: str | None) -> Slot:
         self._used.add(step_id)
-        return Slot(step_id, given, self._recorded.pop(step_id, None))
+        return Slot(step_id, given, self._recorded.pop(step_id, None), prefix.removesuffix(">") or None)
 
     def take(
         self, spec: StepSpec, scope: Scope, positional: tuple[Any, ...], named: dict[str, Any]
@@ -188,6 +190,18 @@ class DurableRun:
         made = self._journal.commit(fact, Save(str(status), {"type": kind}))
         if made is not None and has_failed:
             self._journal.recording.mark(made, told)
+
+    def answer(self) -> Any:
+        """Answer what the function did, unless something that the run recorded is kept nowhere.
+
+        Raises:
+            ResultLostError: so it is; the error has the answer.
+        """
+        journal = self._journal
+        lost = journal.lost or journal.recording.unwritten(journal.workflow_id)
+        if lost.is_lost:
+            raise ResultLostError(lost.message, place=journal.workflow_id, hint=lost.hint, result=self.result)
+        return self.result
 
     def close(self) -> None:
         """Let nothing more be recorded: what the function left behind at work is nobody's."""
@@ -258,19 +272,23 @@ def _started(spec: StepSpec, slot: Slot, attempt: int) -> Fact | None:
     """Tell what a step was given; one with a key is found by that."""
     if slot.given is None:
         return None
-    return Fact(AGENT_STARTED, {"attempt": attempt, "given": slot.given}, slot.step_id, spec.name)
+    return _fact(AGENT_STARTED, {"attempt": attempt, "given": slot.given}, spec, slot)
 
 
 def _completed(spec: StepSpec, slot: Slot, attempt: int, result: Any, began: float) -> Fact:
     data = {"attempt": attempt, "result": result, "duration_seconds": round(time.monotonic() - began, 6)}
     if slot.given is not None:
         data["given"] = slot.given
-    return Fact(AGENT_COMPLETED, data, slot.step_id, spec.name)
+    return _fact(AGENT_COMPLETED, data, spec, slot)
 
 
 def _failed(spec: StepSpec, slot: Slot, attempt: int, fault: Exception) -> Fact:
     error = {"type": type(fault).__name__, "message": said(fault)[:_ERROR_CHARS]}
-    return Fact(AGENT_FAILED, {"attempt": attempt, "error": error}, slot.step_id, spec.name)
+    return _fact(AGENT_FAILED, {"attempt": attempt, "error": error}, spec, slot)
+
+
+def _fact(kind: str, data: Mapping[str, Any], spec: StepSpec, slot: Slot) -> Fact:
+    return Fact(kind, data, slot.step_id, spec.name, parent_id=slot.parent_id)
 
 
 def _is_result(task: Any) -> bool:

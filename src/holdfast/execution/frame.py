@@ -21,6 +21,8 @@ class Frame:
     #: Of a loop: which round this is, from 1 on, and what came of those before.
     iteration: int = 1
     history: Sequence[Mapping[str, Any]] = ()
+    #: The step that it comes from: who spawned it, or the one it comes after.
+    parent_id: str | None = None
 
 
 class Quiet(Protocol):

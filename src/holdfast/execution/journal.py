@@ -19,13 +19,14 @@ from typing import Any, Protocol
 from holdfast.application.commands import AppendEvent, CheckpointOptions
 from holdfast.application.commit_queue import OnDone, Ticket, is_above_refused
 from holdfast.application.recording import Recording
-from holdfast.application.storage_faults import is_refusal
+from holdfast.application.storage_faults import is_refusal, reason_of
 from holdfast.domain.errors import CheckpointError, CheckpointWriteError, LeaseHeldError, LeaseLostError
 from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointID
 from holdfast.domain.plain import TypeRegistry
 from holdfast.domain.progress_report import has_section
 from holdfast.domain.state import WorkflowState
+from holdfast.domain.unwritten import Unwritten
 from holdfast.execution.floor import floor
 from holdfast.execution.options import Subscriber
 
@@ -54,6 +55,8 @@ class Fact:
     step_id: str
     agent: str | None = None
     care: Care = Care.USUAL
+    #: The step that this one comes from.
+    parent_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,8 @@ class Journal:
         #: Whether it goes on with a run that existed.
         self.is_resumed = False
         self.has_crashed = False
+        #: Facts that were not recorded since the last checkpoint; the next one has what is missing.
+        self.lost: Unwritten | None = None
         #: How many checkpoints were made, how long the last one took, and what went wrong.
         self.checkpoints = 0
         self.cost_seconds = 0.0
@@ -240,7 +245,9 @@ class Journal:
         return self._queue(item, on_done, is_urgent=is_urgent)
 
     def _queue(self, fact: Fact, on_done: OnDone | None, *, is_urgent: bool) -> Ticket | None:
-        command = AppendEvent(self.workflow_id, fact.kind, fact.data, fact.agent, fact.step_id)
+        command = AppendEvent(
+            self.workflow_id, fact.kind, fact.data, fact.agent, fact.step_id, fact.parent_id
+        )
         with self._mutex:
             self._sort_out()
             before = self._fields
@@ -346,6 +353,7 @@ class Journal:
 
     def _saved(self, made: CheckpointID, reason: str, seconds: float) -> None:
         self.checkpoints += 1
+        self.lost = None
         self.cost_seconds = seconds
         self.tell(
             "checkpoint_saved",
@@ -362,6 +370,9 @@ class Journal:
         self.tell("checkpoint_failed", error=str(problem))
 
     def _not_recorded(self, problem: BaseException) -> None:
+        if not is_refusal(problem):
+            before = self.lost.commits if self.lost else 0
+            self.lost = Unwritten(before + 1, reason_of(problem), is_lost=True)
         _LOG.warning("something of %s is not durable: %s", self.workflow_id, problem)
         self.warnings.append(f"not durable: {problem}")
         self.tell("commit_failed", error=str(problem))

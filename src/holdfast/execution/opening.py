@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any
 
 from holdfast.application.app import App
 from holdfast.application.recording import Recording
+from holdfast.config import Config
 from holdfast.domain.checkpoint import CheckpointType
 from holdfast.domain.errors import CheckpointRecoveryError, InvalidStateError
 from holdfast.domain.ids import check_workflow_id
@@ -32,7 +33,7 @@ from holdfast.execution.journal import Fact, Journal, Save
 from holdfast.execution.leases import KEEPER
 from holdfast.execution.memory_pressure import MemoryGauge
 from holdfast.execution.options import RunOptions
-from holdfast.execution.outcome import RunResult, RunStatus
+from holdfast.execution.outcome import RunResult, RunStatus, unless_lost
 from holdfast.execution.plan import Plan
 from holdfast.execution.results import Results, parted, subject_of
 from holdfast.execution.run_spans import RunSpan, run_span
@@ -60,19 +61,34 @@ async def run_workflow(
         )
     chosen = options or RunOptions()
     async with handed_on(enabled=chosen.handles_signals):
-        return await _run_opened(workflow, store, workflow_id, inputs, chosen)
+        work = partial(_run_taken, workflow, workflow_id=workflow_id, inputs=inputs, chosen=chosen)
+        return await run_on(store, workflow.app, work)
 
 
-async def _run_opened(
+async def run_on(
+    store: StoreLike, app: App | None, work: Callable[[Service], Awaitable[RunResult]]
+) -> RunResult:
+    """Have the store meanwhile, and tell what it does not have of the run at its end.
+
+    Raises:
+        ResultLostError: of something of it, nobody has it.
+    """
+    async with opened(store, app) as service:
+        result = await work(service)
+    # A store that was opened here is closed by now: what waited was tried once more, and kept elsewhere.
+    return unless_lost(result.with_unwritten(service.recording.unwritten(result.workflow_id)))
+
+
+async def _run_taken(
     workflow: Declared,
-    store: StoreLike,
+    service: Service,
     workflow_id: str,
     inputs: Mapping[str, Any] | None,
     chosen: RunOptions,
 ) -> RunResult:
-    """Have the store and the lease meanwhile."""
+    """Have the lease meanwhile."""
     plan = workflow.plan
-    async with opened(store, workflow.app) as service, _taken(service, workflow_id, chosen) as (claim, ended):
+    async with _taken(service, workflow_id, chosen) as (claim, ended):
         if ended is not None:
             return _told(service, plan, ended, inputs, chosen)
         with run_span(service.recording.tracing, workflow.name, workflow_id) as span:
@@ -116,7 +132,7 @@ async def opened(store: StoreLike, app: App | None = None) -> AsyncIterator[Serv
     if not isinstance(store, str | os.PathLike):
         yield store
         return
-    async with aside(tenure.opened(store, app, on_fault="degrade")) as service:
+    async with aside(tenure.opened(store, app, configured=Config.for_runs)) as service:
         yield service
 
 

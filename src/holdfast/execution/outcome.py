@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
+
+from holdfast.domain.errors import ResultLostError
+from holdfast.domain.unwritten import Unwritten
 
 
 class RunStatus(StrEnum):
@@ -33,6 +36,7 @@ class RunResult:
         ran: how many were.
         waiting: approvals that are still to be answered.
         warnings: what is different from an undisturbed run.
+        unwritten: what the store does not have of it; told among the warnings, too.
     """
 
     workflow_id: str
@@ -49,8 +53,32 @@ class RunResult:
     seconds: float = 0.0
     waiting: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    unwritten: Unwritten = field(default_factory=Unwritten)
 
     @property
     def is_completed(self) -> bool:
         """Whether everything is done."""
         return self.status is RunStatus.COMPLETED
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether the store has everything that the run recorded."""
+        return not self.unwritten.commits
+
+    def with_unwritten(self, unwritten: Unwritten) -> RunResult:
+        """Say what the store does not have; what was said of that before is no longer so."""
+        others = [text for text in self.warnings if text != self.unwritten.text]
+        told = [unwritten.text] if unwritten.commits else []
+        return replace(self, unwritten=unwritten, warnings=(*others, *told))
+
+
+def unless_lost(result: RunResult) -> RunResult:
+    """Answer a result that is in the store, or in a place that it tells of.
+
+    Raises:
+        ResultLostError: something of it is kept nowhere; the error has it.
+    """
+    lost = result.unwritten
+    if lost.is_lost:
+        raise ResultLostError(lost.message, place=result.workflow_id, hint=lost.hint, result=result)
+    return result

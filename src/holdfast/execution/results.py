@@ -9,6 +9,7 @@ from typing import Any
 
 from holdfast.domain.errors import InvalidStateError
 from holdfast.execution.journal import Journal
+from holdfast.execution.origins import origins_of
 from holdfast.execution.plan import Agent, Plan, StageKind
 
 _ROUND = re.compile(r"#\d+")
@@ -33,6 +34,7 @@ class Results:
     def __init__(self, journal: Journal, plan: Plan, renamed: Mapping[str, str] | None = None) -> None:
         self._journal = journal
         self._agents = plan.agents
+        self._origins = origins_of(plan)
         self._loops = {stage.name for layer in plan.layers for stage in layer if stage.kind is StageKind.LOOP}
         #: Names of before, with those of now.
         self._renamed = dict(renamed or {})
@@ -66,6 +68,19 @@ class Results:
         """Answer the name under which a step began: its effects and milestones stand there."""
         names = self._names(step_id)
         return next(filter(self._journal.agent_state, names), names[0])
+
+    def origin(self, agent: Agent, iteration: int) -> str | None:
+        """Name the one step that those of an agent come from; None where they come from several, or none."""
+        if iteration > 1 and agent.name in self._origins.rounds:
+            return self._over(self._origins.rounds[agent.name], iteration - 1)
+        name = self._origins.before.get(agent.name)
+        is_elsewhere = name is not None and self._agents[name].stage != agent.stage
+        return self._over(name, self._round(self._agents[name]) if name and is_elsewhere else iteration)
+
+    def _over(self, name: str | None, iteration: int) -> str | None:
+        """Name the step of an agent in a round, if there was one: its stage may not have been needed."""
+        step_id = None if name is None else step_name(name, None, iteration)
+        return self.begun_as(step_id) if step_id is not None and self.has(step_id) else None
 
     def of_step(self, step_id: str) -> Any:
         """Answer the result of a step that is over."""

@@ -34,7 +34,8 @@ class Row:
 
     def frame(self, agent: Agent, step_id: str) -> Frame:
         """Say what a step of this round is given."""
-        return Frame(step_id, agent.name, agent.stage, iteration=self.iteration, history=self.history)
+        number, parent_id = self.iteration, self.results.origin(agent, self.iteration)
+        return Frame(step_id, agent.name, agent.stage, 1, None, number, self.history, parent_id)
 
     def follower(self, agent: Agent | None) -> Follower | None:
         """Name the step of an agent if nothing has to be asked or done before it begins."""

@@ -196,7 +196,8 @@ class Runner:
         if self.results.is_over(agent, row.iteration):
             return
         if not self._has_begun(agent, row) and not await self._is_needed(agent):
-            await self.steps.skip(agent, self.results.begun_as(name), "its condition does not hold")
+            frame = row.frame(agent, self.results.begun_as(name))
+            await self.steps.skip(agent, frame, "its condition does not hold")
             return
         if agent.each is None:
             await self._step(agent, row.frame(agent, name), limit, then, is_alone=is_alone)
@@ -314,7 +315,7 @@ class Runner:
             check_given(f"the spawned step {step_id!r}", known, spawned.given, self.journal.workflow_id)
         if self.results.recorded(step_id) is None:
             agent = Agent(name, spawned.function, parent.stage)
-            frame = Frame(step_id, name, parent.stage, item=spawned.item)
+            frame = Frame(step_id, name, parent.stage, item=spawned.item, parent_id=parent.step_id)
             async with self._places.left(parent.step_id), self._places.taken(step_id):
                 await self.steps.run(Work(agent, frame, given=spawned.given, by=spawned.by))
         found = self.results.recorded(step_id)

@@ -53,6 +53,10 @@ class Shadow(Protocol):
         """The step that it becomes if it is confirmed."""
 
     @property
+    def parent_id(self) -> str | None:
+        """The step that asked for it."""
+
+    @property
     def agent(self) -> str:
         """The agent that asked for it."""
 
@@ -126,8 +130,11 @@ def speculate(
 
     def record() -> Asking:
         data = {"attempt": 1, "result": result, **shadow.notes.told()}
-        started = Fact(AGENT_STARTED, {"attempt": 1, "speculative": True}, shadow.step_id, shadow.agent)
-        completed = Fact(AGENT_COMPLETED, data, shadow.step_id, shadow.agent)
+        begun = {"attempt": 1, "speculative": True}
+        started, completed = (
+            Fact(kind, told, shadow.step_id, shadow.agent, parent_id=shadow.parent_id)
+            for kind, told in ((AGENT_STARTED, begun), (AGENT_COMPLETED, data))
+        )
         yield Together((started, *draft.noted, completed))
 
     return Branch(result, False, record, answer, check)

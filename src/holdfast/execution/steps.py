@@ -133,10 +133,10 @@ class Steps:
             finally:
                 driver.end()
 
-    async def skip(self, agent: Agent, step_id: str, reason: str) -> None:
+    async def skip(self, agent: Agent, frame: Frame, reason: str) -> None:
         """Record that a step was not needed."""
         driver = Driver(self._journal, asyncio.get_running_loop())
-        await driver.drive_async(self._skipped(agent, step_id, reason))
+        await driver.drive_async(self._skipped(agent, frame, reason))
 
     def _step(self, work: Work, loop: asyncio.AbstractEventLoop) -> Asking:
         tracing, name = self._journal.recording.tracing, work.agent.name
@@ -172,9 +172,9 @@ class Steps:
             failures += 1
             # What cannot be stored now cannot be stored the next time either.
             if isinstance(fault, _HOPELESS) or not agent.retry.is_worth(fault, failures):
-                yield from self._give_up(agent, context, fault)
+                yield from self._give_up(work, context, fault)
                 return
-            yield from self._fail(agent, context, fault, {"retries": True})
+            yield from self._fail(work, context, fault, {"retries": True})
             yield OnLoop(partial(asyncio.sleep, agent.retry.pause_seconds(failures)))
 
     def _begin(self, work: Work) -> Asking:
@@ -195,7 +195,7 @@ class Steps:
             told["given"] = work.given
         if agent.is_risky and self._desks.watch.due(Moment(Trigger.BEFORE_RISKY_OPERATION)):
             yield Save(str(Trigger.BEFORE_RISKY_OPERATION))
-        yield Fact(AGENT_STARTED, told, frame.step_id, agent.name)
+        yield _fact(AGENT_STARTED, told, frame)
         return attempt
 
     def _next_attempt(self, step_id: str) -> int:
@@ -235,7 +235,7 @@ class Steps:
         if then is not None:
             attempt = self._next_attempt(then.step_id)
             data["next"] = {"step_id": then.step_id, "agent": then.agent, "attempt": attempt}
-        fact = Fact(AGENT_COMPLETED, data, context.step_id, agent.name)
+        fact = _fact(AGENT_COMPLETED, data, work.frame)
         occasion = Trigger.EVALUATION_COMPLETED if agent.is_evaluator else Trigger.SPECIALIST_FINISHED
         moment = Moment(occasion, subject_of(context.step_id), context.notes.confidence)
         due = self._desks.watch.due(moment)
@@ -258,13 +258,13 @@ class Steps:
             confidence=context.notes.confidence,
         )
 
-    def _skipped(self, agent: Agent, step_id: str, reason: str) -> Asking:
-        yield Fact(AGENT_SKIPPED, {"reason": reason}, step_id, agent.name)
-        self._journal.tell("agent_skipped", step_id=step_id, agent=agent.name, reason=reason)
+    def _skipped(self, agent: Agent, frame: Frame, reason: str) -> Asking:
+        yield _fact(AGENT_SKIPPED, {"reason": reason}, frame)
+        self._journal.tell("agent_skipped", step_id=frame.step_id, agent=agent.name, reason=reason)
 
-    def _give_up(self, agent: Agent, context: Context, fault: Exception) -> Asking:
+    def _give_up(self, work: Work, context: Context, fault: Exception) -> Asking:
         """Record that nobody tries again, with a checkpoint of everything that may help."""
-        yield from self._fail(agent, context, fault, {"retries": False})
+        yield from self._fail(work, context, fault, {"retries": False})
         if self._desks.watch.due(Moment(Trigger.ERROR_ENCOUNTERED)):
             partial_notes = context.notes.told()
             told = {"error": _told(fault), "attempt": context.attempt}
@@ -280,8 +280,8 @@ class Steps:
             if made is not None:
                 mark = self._journal.recording.mark
                 yield OnLoop(partial(asyncio.to_thread, mark, made, shown(fault)))
-        if agent.on_failure is OnFailure.SKIP:
-            yield from self._skipped(agent, context.step_id, f"it failed: {said(fault)}")
+        if work.agent.on_failure is OnFailure.SKIP:
+            yield from self._skipped(work.agent, work.frame, f"it failed: {said(fault)}")
             return
         raise AgentFailedError(
             f"the agent failed: {shown(fault)}{_where(fault)}",
@@ -289,7 +289,7 @@ class Steps:
             hint="Mend the cause and run it again: what was committed is kept.",
         ) from fault
 
-    def _fail(self, agent: Agent, context: Context, fault: Exception, more: Mapping[str, Any]) -> Asking:
+    def _fail(self, work: Work, context: Context, fault: Exception, more: Mapping[str, Any]) -> Asking:
         before = self._confidence_of(context)
         after = self._desks.confidence(before, context.attempt, fault)
         data = {
@@ -300,11 +300,11 @@ class Steps:
             "reason": f"attempt {context.attempt} failed with {type(fault).__name__}",
             **more,
         }
-        yield Fact(AGENT_FAILED, data, context.step_id, agent.name)
+        yield _fact(AGENT_FAILED, data, work.frame)
         self._journal.tell(
             "agent_failed",
             step_id=context.step_id,
-            agent=agent.name,
+            agent=work.agent.name,
             error=shown(fault),
             **more,
         )
@@ -315,6 +315,11 @@ class Steps:
         known = self._journal.fields.get("confidence")
         value = known.get(context.step_id) if isinstance(known, Mapping) else None
         return float(value) if value is not None else 1.0
+
+
+def _fact(kind: str, data: Mapping[str, Any], frame: Frame) -> Fact:
+    """Tell something of a step, and where that comes from."""
+    return Fact(kind, data, frame.step_id, frame.agent, parent_id=frame.parent_id)
 
 
 async def _in_time(future: asyncio.Future[Any], timeout_seconds: float, context: Context) -> Any:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
 from holdfast.application.app import App
 from holdfast.application.recording import Recording
 from holdfast.bootstrap import open as open_service
+from holdfast.config import Config
 from holdfast.domain.errors import CheckpointRecoveryError
 from holdfast.domain.state import WorkflowState
 from holdfast.execution.claim import Claim
@@ -21,15 +22,19 @@ from holdfast.execution.leases import KEEPER
 
 _Value = TypeVar("_Value")
 _LOG = logging.getLogger("holdfast")
+#: Reads the configuration, given what was asked for directly.
+Configured = Callable[[Mapping[str, Any]], Config]
 
 
 @contextmanager
-def opened(store: StoreLike, app: App | None = None, **settings: Any) -> Iterator[Service]:
-    """Answer an open service; one that was opened here is closed here."""
+def opened(
+    store: StoreLike, app: App | None = None, *, configured: Configured = Config.load
+) -> Iterator[Service]:
+    """Answer an open service; one that was opened here, as it is `configured`, is closed here."""
     if not isinstance(store, str | os.PathLike):
         yield store
         return
-    with open_service(store, app=app, **settings) as service:
+    with open_service(config=configured({"store": os.fspath(store)}), app=app) as service:
         yield service
 
 

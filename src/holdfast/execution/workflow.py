@@ -212,6 +212,7 @@ class Workflow:
 
         Raises:
             AgentFailedError: an agent failed for good; the run can be resumed.
+            ResultLostError: the end of the run is neither in the store nor kept elsewhere; it has the result.
             LeaseHeldError: somebody else runs it.
             GraphChangedError: the workflow is not the one that was begun, and `strict` was asked for.
         """

@@ -16,6 +16,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from holdfast.domain.errors import CheckpointSchemaError
+from holdfast.domain.json_reading import read_json
 from holdfast.integrations.langgraph_names import read_name
 
 
@@ -107,7 +108,7 @@ def names_told(stored: Mapping[str, Any]) -> tuple[str, ...]:
         CheckpointSchemaError: they are not what was written.
     """
     try:
-        return tuple(json.loads(stored.get("names", "[]")))
+        return tuple(read_json(stored.get("names", "[]")))
     except _MISFITS as fault:
         raise _unreadable(fault) from fault
 
@@ -128,9 +129,9 @@ def _taken(stored: dict[str, Any]) -> dict[str, Any]:
     text = stored.pop("told")
     if "names" not in stored:
         # As the first version wrote it.
-        plain, names, numbered = json.loads(text)
+        plain, names, numbered = read_json(text)
         return {"id": stored.pop("id"), **plain, **_first_named(numbered, names)}
-    return _named(json.loads(text), json.loads(stored.pop("names")))
+    return _named(read_json(text), read_json(stored.pop("names")))
 
 
 class _Names:

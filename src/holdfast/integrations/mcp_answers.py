@@ -12,6 +12,7 @@ from holdfast.domain import plainjson
 from holdfast.domain.checkpoint import CheckpointMeta
 from holdfast.domain.errors import CheckpointNotFoundError, InvalidIdError, InvalidStateError
 from holdfast.domain.ids import CheckpointID
+from holdfast.domain.json_reading import read_json
 from holdfast.domain.pointer import look_up, parse_pointer
 from holdfast.domain.time import timestamp_text
 
@@ -56,8 +57,8 @@ def json_of(plain: Any) -> Any:
         InvalidStateError: it is nested too deep.
     """
     try:
-        return json.loads(plainjson.dumps(plain))
-    except RecursionError:
+        return read_json(plainjson.dumps(plain))
+    except ValueError:
         raise InvalidStateError("this is nested too deep to be shown", hint="Use `holdfast show`.") from None
 
 

@@ -23,6 +23,7 @@ from holdfast.domain import errors
 from holdfast.domain.audit_type import AuditType, Outcome
 from holdfast.domain.checkpoint import CheckpointType
 from holdfast.domain.ids import check_id
+from holdfast.domain.json_reading import read_json
 from holdfast.domain.run_events import APPROVAL_DENIED, APPROVAL_GRANTED, APPROVAL_REQUESTED
 from holdfast.domain.state import WorkflowState
 from holdfast.integrations.framework import framework
@@ -99,7 +100,7 @@ class HoldfastSession(_StoreUser):
 
     async def add_items(self, items: _Items) -> None:
         """Add items, which are JSON, at the end, after those that other writers added meanwhile."""
-        added = json.loads(json.dumps(items))
+        added = read_json(json.dumps(items))
         await _decided(lambda: self._change(lambda known: [*known, *added]))
 
     async def pop_item(self) -> TResponseInputItem | None:
@@ -121,7 +122,7 @@ class HoldfastSession(_StoreUser):
         if state is None:
             return 0, []
         try:
-            items = json.loads(json.dumps(state.messages))
+            items = read_json(json.dumps(state.messages))
         except (TypeError, ValueError) as fault:
             problem = f"the conversation holds what is no item ({fault})"
             raise errors.CheckpointCorruptError(problem, place=state.checkpoint_id or "") from fault
@@ -317,7 +318,7 @@ class HoldfastRunVault(_StoreUser):
             plain = cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place)
         except (InvalidTag, LookupError, TypeError, ValueError):
             self._refuse(workflow_id, sequence, "this is not what was kept of the run")
-        told = json.loads(zlib.decompress(plain))
+        told = read_json(zlib.decompress(plain))
         return KeptRun(**{**told, "calls": tuple(AskedCall(**call) for call in told["calls"])})
 
     def _refuse(self, workflow_id: str, sequence: int, problem: str) -> NoReturn:
