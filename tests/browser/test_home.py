@@ -19,7 +19,7 @@ from tests.browser.browsing import visit
 from tests.server.served import running
 
 #: What comes first is what cannot wait.
-URGENCY = ["crashed", "failed", "recovered", "waiting", "quarantined", "unanchored"]
+URGENCY = ["crashed", "unreadable", "failed", "recovered", "waiting", "quarantined", "unanchored"]
 
 
 def change(served, workflow_id, state):

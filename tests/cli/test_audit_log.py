@@ -41,6 +41,26 @@ def test_filters_leave_out_the_rest(run: Run, store: Path):
     assert {entry["type"] for entry in both} >= {"AGENT_DECISION"}
 
 
+def test_a_session_that_is_not_there_is_told(run: Run, store: Path):
+    result = run("audit", "log", "--session", "s-2", "--store", store)
+    assert (result.exit_code, result.out) == (Exit.NOT_FOUND, "")
+    assert "there is no such session" in result.err and "Did you mean s-1?" in result.err
+
+
+def test_a_type_that_no_entry_has_is_told_with_what_may_have_been_meant(run: Run, store: Path):
+    result = run("audit", "log", "--type", "AGENT_DESICION", "--store", store)
+    assert (result.exit_code, result.out) == (Exit.DONE, "")
+    said = "warning: nothing here is of type AGENT_DESICION. Did you mean AGENT_DECISION?\n"
+    assert result.err == f"{said}The trail has no such entry.\n"
+    # One that Holdfast writes may well be in no entry.
+    assert (
+        run("audit", "log", "--type", "KEY_ROTATED", "--store", store).err == "The trail has no such entry.\n"
+    )
+    with bootstrap.open(str(store)) as service:
+        service.audit.log_event("LOAN_DECIDED")
+    assert run("audit", "log", "--type", "LOAN_DECIDED", "--store", store).err == ""
+
+
 def test_times_leave_out_what_is_earlier_or_later(run: Run, store: Path):
     assert entries(run, store, "--since", "1h", "--session", "s-1")
     assert entries(run, store, "--until", "1h") == []
@@ -63,7 +83,7 @@ def test_the_newest_of_everything_are_found_without_reading_the_beginning(run: R
 
 
 def test_an_empty_answer_is_no_failure(run: Run, store: Path):
-    result = run("audit", "log", "--session", "nobody", "--store", store)
+    result = run("audit", "log", "--workflow", "nobody", "--store", store)
     assert (result.exit_code, result.out) == (0, "") and "no such entry" in result.err
 
 

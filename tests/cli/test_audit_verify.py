@@ -64,6 +64,31 @@ def test_a_changed_entry_is_named(run: Run, signed: tuple[Path, str]):
     assert "first bad" in run("audit", "verify", "--store", store).out
 
 
+def test_who_finds_a_changed_entry_is_not_told_to_sign_it(run: Run, signed: tuple[Path, str]):
+    store, _ = signed
+    change(store)
+    result = run("audit", "verify", "--store", store)
+    assert "last head that the key here signed" in result.out
+    assert "\nchanged " in result.out and "Sign nothing" in result.out
+    assert "signed more than there is" not in result.out and "`.head`" not in result.out
+
+
+def test_a_store_that_was_put_back_and_went_on_is_not_what_was_signed(run: Run, signed: tuple[Path, str]):
+    store, _ = signed
+    shutil.copytree(store, "backup")
+    fill(store)
+    run("audit", "anchor", "--store", store)
+    shutil.rmtree(store)
+    shutil.copytree("backup", store)
+    fill(store)
+    fill(store)
+    result = run("audit", "verify", "--store", store)
+    assert result.exit_code == Exit.NOT_VERIFIED
+    assert "put back to an older state and went on" in result.out and "`.head`" not in result.out
+    doctor = run("doctor", "--store", store)
+    assert doctor.exit_code == Exit.CORRUPT and "Sign nothing" in doctor.out
+
+
 def test_that_something_is_wrong_is_told_in_the_trail(run: Run, signed: tuple[Path, str]):
     store, _ = signed
     run("audit", "verify", "--store", store)
@@ -230,6 +255,7 @@ def test_a_store_put_back_from_a_backup_is_told_by_the_head_that_the_key_remembe
     result = run("audit", "verify", "--store", store)
     assert result.exit_code == Exit.NOT_VERIFIED
     assert "last head that the key here signed" in result.out and "`.head` file" in result.out
+    assert "not what is here" not in result.out
     doctor = run("doctor", "--store", store)
     assert doctor.exit_code == Exit.CORRUPT and "`.head`" in doctor.out
     for path in (tmp_path / "config").rglob("*.head"):

@@ -44,6 +44,8 @@ def test_a_workflow_that_nobody_runs_is_cancelled_as_soon_as_somebody_does(run: 
     ended = run("resume", "W", "--app", program)
     assert ended.exit_code == Exit.CANCELLED and ended.out.startswith("W cancelled in ")
     assert run("resume", "W", "--app", program).out.startswith("W cancelled before; nothing was run")
+    [row] = run("list", "--json").data["workflows"]
+    assert (row["status"], row["reason"]) == ("cancelled", "it was cancelled")
     over = run("cancel", "W", "--yes", "--json")
     assert (over.exit_code, over.error["code"]) == (Exit.REFUSED, "workflow_ended")
 

@@ -47,6 +47,31 @@ def test_programs_get_one_line_for_each_with_everything_in_it(run: Run, store: P
     assert decision["cost"] is None and decision["erased"] is False
 
 
+def test_events_that_are_gone_are_told_as_such(run: Run, store: Path):
+    [journal] = store.glob("events/*/wf-1*/*.jsonl")
+    whole = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(whole[:2]))
+    result = run("events", "WF-1", "--store", store)
+    assert result.exit_code == Exit.CORRUPT and len(result.out.splitlines()) == 3
+    assert "events are gone: the last is 2, and checkpoint 3 was made after 5" in result.err
+    journal.unlink()
+    gone = run("events", "WF-1", "--store", store)
+    assert (gone.exit_code, gone.out) == (Exit.CORRUPT, "")
+    assert "the last is 0" in gone.err and "no such event" not in gone.err
+    assert "`holdfast copy BACKUP STORE WF-1`" in gone.err
+    assert run("events", "WF-2", "--store", store).exit_code == Exit.DONE
+
+
+def test_a_type_that_no_event_has_is_told_with_what_may_have_been_meant(run: Run, store: Path):
+    result = run("events", "WF-1", "--store", store, "--type", "DECISION_RECORDET", "--json")
+    assert (result.exit_code, result.out) == (Exit.DONE, "")
+    said = "warning: nothing here is of type DECISION_RECORDET. Did you mean DECISION_RECORDED?\n"
+    assert result.err == said
+    # One of the application is known by the events that are there.
+    own = run("events", "WF-1", "--store", store, "--type", "TASK_ASSIGNE")
+    assert "Did you mean TASK_ASSIGNED?" in own.err and "There is no such event." in own.err
+
+
 def test_a_cost_is_told(run: Run, store: Path):
     with holdfast.open(str(store)) as service:
         service.append_event("WF-1", "CALLED", cost={"tokens": 3})
@@ -66,7 +91,7 @@ def test_what_is_asked_for_is_shown_and_nothing_else(run: Run, store: Path):
 
 
 def test_none_is_no_failure(run: Run, store: Path):
-    result = run("events", "WF-1", "--store", store, "--type", "NOTHING")
+    result = run("events", "WF-1", "--store", store, "--type", "AGENT_FAILED")
     assert (result.exit_code, result.out, result.err) == (0, "", "There is no such event.\n")
 
 

@@ -39,6 +39,13 @@ def test_a_workflow_that_is_there_is_never_written_over(run: Run, store: Path):
     assert run("list", "WF-2", "--store", store, "--json").data["total"] == 1
 
 
+def test_a_fork_of_a_thread_of_langgraph_is_told_to_be_none(run: Run, store: Path):
+    with bootstrap.open(str(store)) as service:
+        service.create_checkpoint("langgraph/kelp", {"n": 1})
+    assert "copy_thread" in run("fork", "langgraph/kelp@1", "langgraph/k2", "--store", store).err
+    assert "copy_thread" not in run("fork", "WF-1@2", "WF-9", "--store", store).err
+
+
 def test_what_was_mistyped_is_guessed(run: Run, store: Path):
     result = run("fork", "WF-1@9", "WF-9", "--store", store)
     assert result.exit_code == Exit.NOT_FOUND

@@ -126,6 +126,12 @@ def test_suggestions_are_near_ones_only():
     assert did_you_mean("WF", ["abc"]) == ""
 
 
+def test_who_only_got_the_case_wrong_is_understood():
+    assert did_you_mean("wf-1", ["WF-11", "WF-1", "WF-2"]) == "Did you mean WF-1?"
+    assert did_you_mean("wf-1", ["WF-1", "Wf-1"]) == "Did you mean WF-1 or Wf-1?"
+    assert did_you_mean("wf1", ["WF-1", "other"]) == "Did you mean WF-1?"
+
+
 #: What each command needs to have something to say about a store.
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "approve": ("--list",),

@@ -106,6 +106,38 @@ def test_workflows_are_told_and_sought_by_how_their_runs_stand(run: Run, store: 
     assert run("list", "--status", "active", "--json", "--store", store).data["total"] >= 1
 
 
+def test_a_workflow_that_is_damaged_is_not_told_as_failed(run: Run, store: Path):
+    with bootstrap.open(str(store)) as service:
+        service.acquire_lease("WF-1", "worker-1")
+    [lease] = store.glob("leases/*/wf-1*/lease.json")
+    lease.write_text("{")
+    result = run("list", "--store", store)
+    [row] = [line.split() for line in result.out.splitlines() if line.startswith("WF-1")]
+    assert row[1] == "3" and "unreadable" in row and "failed" not in result.out
+    assert "warning: WF-1: it cannot be read: the lease file is damaged" in result.err
+    assert "`holdfast doctor`" in result.err and "WF-2:" not in result.err
+    chosen = run("list", "--status", "unreadable", "--json", "--store", store)
+    assert [one["workflow_id"] for one in chosen.data["workflows"]] == ["WF-1"]
+    assert "warning: WF-1:" in chosen.err
+
+
+def test_of_a_damaged_journal_the_checkpoints_are_counted_all_the_same(run: Run, store: Path):
+    with bootstrap.open(str(store)) as service:
+        service.append_event("WF-1", RUN_UPDATED, {"fields": {"status": "completed"}})
+    [journal] = store.glob("events/*/wf-1*/*.jsonl")
+    journal.write_bytes(journal.read_bytes().replace(b'"fields"', b'"fields\x00'))
+    [row] = [line.split() for line in run("list", "--store", store).out.splitlines() if "WF-1" in line]
+    assert row[1] == "3" and "unreadable" in row
+
+
+def test_a_cancelled_workflow_is_told_as_cancelled(run: Run, store: Path):
+    with bootstrap.open(str(store)) as service:
+        service.append_event("WF-1", RUN_UPDATED, {"fields": {"status": "cancelled"}})
+    chosen = run("list", "--status", "cancelled", "--json", "--store", store).data
+    assert [one["workflow_id"] for one in chosen["workflows"]] == ["WF-1"]
+    assert run("list", "--status", "failed", "--json", "--store", store).data["total"] == 0
+
+
 def test_a_status_that_nothing_has_is_a_mistake(run: Run, store: Path):
     refused = run("list", "--status", "waitng", "--store", store)
     assert refused.exit_code == Exit.USAGE and "running, waiting" in refused.err

@@ -209,7 +209,7 @@ def test_a_full_disk_under_our_output_is_told(store: Path, unbuffered):
         with start(*args, cwd=store, stdout=full, stderr=subprocess.PIPE, env=env) as process:
             _, err = process.communicate()
     assert process.returncode == Exit.UNEXPECTED
-    assert err == b"error: the operating system refused (No space left on device)\n"
+    assert err == b"error: standard output cannot be written (No space left on device)\n"
 
 
 @pytest.mark.sweep

@@ -13,6 +13,7 @@ from holdfast import bootstrap
 from holdfast.application.audit.audit_query import AuditQuery
 from holdfast.cli.exits import Exit
 from holdfast.cli.opening import session_name, store_above
+from holdfast.domain.state import WorkflowState
 from holdfast.domain.trail import decode_entry
 from tests.cli.conftest import Run, damage_record, fill, without_privileges
 
@@ -180,6 +181,29 @@ def test_a_name_that_is_nearly_right_gets_a_suggestion(run: Run, store: Path):
         result = run(*args, "--store", store)
         assert result.exit_code == Exit.NOT_FOUND
         assert "Did you mean WF-1" in result.err
+
+
+def test_the_wrong_case_is_nearly_right(run: Run, store: Path):
+    for args in (("show", "wf-1"), ("list", "wf-1"), ("show", "wf-1@2")):
+        result = run(*args, "--store", store)
+        assert result.exit_code == Exit.NOT_FOUND and "Did you mean WF-1?" in result.err
+
+
+def test_a_stage_or_phase_that_is_not_there_is_told_which_are(run: Run, store: Path):
+    with bootstrap.open(str(store)) as service:
+        for phase in (1, 2, 2):
+            service.create_checkpoint("WF-2", WorkflowState(phase=phase))
+
+    def hint(name: str) -> str:
+        result = run("show", name, "--store", store)
+        assert result.exit_code == Exit.NOT_FOUND
+        return result.err.partition(" hint: ")[2].strip()
+
+    assert hint("WF-1@stage:plam") == "Did you mean plan? WF-1 has the stages plan, work."
+    assert hint("WF-1@stage:wrk").startswith("Did you mean work? ")
+    assert hint("WF-1@stage:zzz") == "WF-1 has the stages plan, work."
+    assert hint("WF-2@phase:9") == "WF-2 has the phases 1, 2."
+    assert hint("WF-1@phase:9") == "No checkpoint of WF-1 names a phase."
 
 
 def test_a_sequence_that_is_not_there_is_told_which_are(run: Run, store: Path):

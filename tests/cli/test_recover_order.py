@@ -18,6 +18,7 @@ from tests.cli.conftest import Run
         ("--fork", "X", "--no-checkpoint"),
         ("--skip-agent", "a", "--to", "2"),
         ("--no-resume", "--handler", "go_on"),
+        ("--to", "2", "--fresh"),
     ],
 )
 def test_what_does_not_go_together_is_wrong_usage(run: Run, args: tuple[str, ...]) -> None:

@@ -352,6 +352,22 @@ def test_the_way_on_of_a_run_is_to_resume_it(run: Run, failed: str) -> None:
         assert f"`holdfast resume W --app {failed}` goes on with it" in told and "handler" not in told
 
 
+def test_what_goes_on_with_an_older_state_does_so(run: Run, tmp_path: Path) -> None:
+    program = f"{write_program(tmp_path)}:plain"
+    assert run("run", program, "--id", "W").exit_code == Exit.DONE
+    told = run("recover", "W", "--to", "2").err
+    assert "is still the newest; the same with --checkpoint records this state after it" in told
+    assert f"and then `holdfast resume W --app {program}` goes on with it" in told
+    assert run("resume", "W", "--app", program).out.startswith("W completed before; nothing was run")
+    made = run("recover", "W", "--to", "2", "--checkpoint").err
+    assert f"resumed. `holdfast resume W --app {program}` goes on with it" in made and "newest" not in made
+    assert run("resume", "W", "--app", program).out.startswith("W completed in ")
+    last = run("list", "W", "--json", "--limit", 1).data["checkpoints"][0]["sequence"]
+    over = run("recover", "W", "--to", last).err
+    assert f"ended with checkpoint {last}: there is nothing to go on with" in over
+    assert "holdfast resume" not in over
+
+
 def test_whose_program_nobody_knows_is_named_by_its_form(run: Run, place: Place) -> None:
     with place.open() as service:
         graph = {"stages": [{"name": "a", "agents": [{"name": "a"}]}]}

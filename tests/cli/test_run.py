@@ -230,3 +230,42 @@ def test_the_reason_of_a_run_is_told(run: Run, tmp_path: Path) -> None:
     assert told["correlation"] == entries(run, ".holdfast", "CHECKPOINT_CREATED")[0]["correlation"]
     again = run("resume", "W", "--app", f"{program}:plain", "--dry-run").out
     assert again.startswith("Would go on with W with ")
+
+
+FULL = """
+import resource
+
+from holdfast import Workflow
+
+team = Workflow("team")
+
+
+@team.agent
+def work(ctx):
+    if ctx.inputs["full"]:
+        _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    return 7
+"""
+
+
+def test_a_run_whose_end_cannot_be_written_anywhere_is_no_success(tmp_path: Path) -> None:
+    (tmp_path / "full.py").write_text(FULL)
+    full = called(tmp_path, "run", "full.py:team", "--id", "W", "--input", "full=true", "--json")
+    data = json.loads(full.stdout)
+    assert full.returncode == Exit.UNEXPECTED
+    assert (data["value"], data["last_checkpoint"]) == (7, "W@1")
+    assert "LOST" in data["warnings"][-1] and data["resume"] == "holdfast resume W --app full.py:team"
+    error = json.loads(full.stderr[full.stderr.index("{") :])
+    assert (error["code"], error["exit_code"], error["place"]) == ("result_lost", 1, "W")
+    again = called(tmp_path, "resume", "W", "--app", "full.py:team", "--json")
+    assert again.returncode == Exit.UNEXPECTED, "it was begun with the same inputs"
+    assert "LOST" in json.loads(again.stdout)["warnings"][-1]
+
+
+def test_the_same_run_on_a_disk_with_room_is_one(tmp_path: Path) -> None:
+    (tmp_path / "full.py").write_text(FULL)
+    done = called(tmp_path, "run", "full.py:team", "--id", "W", "--input", "full=false", "--json")
+    data = json.loads(done.stdout)
+    assert (done.returncode, data["warnings"], data["last_checkpoint"]) == (Exit.DONE, [], "W@2")
+    assert done.stderr == ""

@@ -13,7 +13,8 @@ from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.group import Call
 from holdfast.cli.output import Output
 from holdfast.cli.run_carrying import Order, carry_out
-from holdfast.domain.errors import AgentFailedError, LeaseHeldError, StoreNotFoundError
+from holdfast.domain.errors import AgentFailedError, LeaseHeldError, ResultLostError, StoreNotFoundError
+from tests.execution.gates import Gates
 
 QUIET = Call("own", Output(quiet=True))
 
@@ -130,3 +131,27 @@ def test_a_signal_that_is_ignored_stays_so() -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     assert ended.status == "completed"
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_what_the_store_does_not_have_is_told_as_it_is_once_that_is_closed(
+    is_kept: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    gates = Gates(monkeypatch, tmp_path)
+    if not is_kept:
+        gates.without_a_second()
+    ended = carry_out(Call(gates.url, QUIET.output), order_of(workflow_of(lambda ctx: gates.shut())))
+    assert ended.result is not None and ended.result.is_completed
+    assert ended.unwritten.is_lost is not is_kept
+    assert gates.kept == ([ended.unwritten.place] if is_kept else [])
+    assert ended.result.warnings == (ended.unwritten.text,) and not ended.is_durable
+
+
+def test_a_run_does_not_degrade_where_that_is_configured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    gates = Gates(monkeypatch, tmp_path)
+    monkeypatch.setenv("HOLDFAST_ON_FAULT", "raise")
+    ended = carry_out(Call(gates.url, QUIET.output), order_of(workflow_of(lambda ctx: gates.shut())))
+    assert isinstance(ended.fault, ResultLostError) and ended.result is ended.fault.result
+    assert not ended.is_durable and gates.kept == []

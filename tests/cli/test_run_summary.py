@@ -9,13 +9,14 @@ import click
 import pytest
 
 from holdfast import RunOptions, Workflow
-from holdfast.cli.exits import Exit
+from holdfast.cli.exits import Exit, exit_of
 from holdfast.cli.group import Call
 from holdfast.cli.output import Output
 from holdfast.cli.run_carrying import Ended, Order
 from holdfast.cli.run_summary import Summary, conclude, lines_of, summary_of
 from holdfast.cli.run_tally import Tally
-from holdfast.domain.errors import AgentFailedError
+from holdfast.domain.errors import AgentFailedError, CheckpointWriteError, ResultLostError
+from holdfast.domain.unwritten import Unwritten
 from holdfast.execution.outcome import RunResult, RunStatus
 
 
@@ -119,3 +120,26 @@ def test_what_goes_on_with_a_run_can_be_typed() -> None:
     told = summary_of(far, ended_with(waiting)).resume
     assert told is not None and told.endswith("--store 'file://***@host/db'")
     assert summary_of(Call(), ended_with(RunResult("W", RunStatus.CANCELLED))).resume is None
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+@pytest.mark.parametrize("status", [RunStatus.COMPLETED, RunStatus.WAITING])
+def test_a_run_that_the_store_does_not_have_all_of_ends_with_an_error(
+    status: RunStatus, is_lost: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    left = Unwritten(2, "full", None if is_lost else "file:/second", is_lost)
+    ended = ended_with(RunResult("W", status).with_unwritten(left), unwritten=left)
+    with pytest.raises(CheckpointWriteError, match="2 commits are not in the store") as told:
+        conclude(Call(), ended)
+    assert exit_of(told.value.code) == 1 and isinstance(told.value, ResultLostError) is is_lost
+    out = capsys.readouterr().out
+    assert left.message in out and "go on with" in out
+
+
+def test_a_signal_comes_before_what_was_not_written() -> None:
+    ended = ended_with(signal=signal.SIGINT, unwritten=Unwritten(1, "full"))
+    ended.tally.told("run_ended", {"status": "stopped", "seconds": 1.0})
+    with pytest.raises(click.exceptions.Exit) as left:
+        conclude(Call(), ended)
+    assert left.value.exit_code == 130
+    assert summary_of(Call(), ended).warnings == (Unwritten(1, "full").text,)

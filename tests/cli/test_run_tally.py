@@ -113,3 +113,11 @@ def test_a_state_of_another_kind_counts_as_nothing() -> None:
     tally = Tally(["plan"])
     tally.begin_from({})
     assert (tally.kept, tally.metrics) == (0, {})
+
+
+def test_checkpoints_that_waited_are_left_out_if_the_store_never_got_them() -> None:
+    tally = Tally([])
+    for number, durable in ((1, True), (2, False)):
+        tally.told("checkpoint_saved", {"checkpoint_id": f"W@{number}", "durable": durable})
+    assert tally.made(in_store=False) == (2, "W@2")
+    assert tally.made(in_store=True) == (1, "W@1")

@@ -18,7 +18,8 @@ from tests.cli.encrypted import encrypted_store, use_key
 def test_everything_is_checked_without_names(run: Run, store: Path):
     result = run("validate", "--store", store)
     assert result.exit_code == 0
-    assert result.out == "valid  4 checkpoints: every byte is what was committed\n"
+    said = "every byte of them is what was committed; events were not checked, --deep does that"
+    assert result.out == f"valid  4 checkpoints: {said}\n"
     assert run("validate", "--all", "--store", store).out == result.out
 
 
@@ -33,8 +34,10 @@ def test_names_and_all_exclude_each_other(run: Run, store: Path):
 
 def test_deep_checks_events_and_the_stores_own_files(run: Run, store: Path):
     told = run("validate", "--deep", "--json", "--store", store).data
-    assert told["valid"] and told["events"] >= 2
-    assert " events: every byte" in run("validate", "--deep", "--store", store).out
+    assert told["valid"] and told["deep"] and told["events"] >= 2
+    out = run("validate", "--deep", "--store", store).out
+    assert " events: every byte is what was committed" in out and "not checked" not in out
+    assert run("validate", "--json", "--store", store).data["deep"] is False
 
 
 def test_a_damaged_record_is_named_and_ends_with_20(run: Run, store: Path):
@@ -63,7 +66,8 @@ def test_what_can_be_brought_back_is_said_with_the_name_of_its_workflow(run: Run
 def test_a_damaged_event_is_found_by_deep(run: Run, store: Path):
     (events,) = store.glob("events/*/wf-1*/*.jsonl")
     events.write_bytes(events.read_bytes().replace(b"T-1", b"T-2"))
-    assert run("validate", "--store", store).exit_code == 0
+    shallow = run("validate", "--store", store)
+    assert shallow.exit_code == 0 and "events were not checked" in shallow.out
     result = run("validate", "--deep", "--store", store)
     assert result.exit_code == Exit.CORRUPT
     assert "events of WF-1" in result.out

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from holdfast.cli.audit_opening import log_over
-from holdfast.cli.audit_verdict import PUT_BACK, silence, tail
+from holdfast.cli.audit_verdict import memory_hint, silence, tail
 from holdfast.cli.machine import FAIL, INFO, OK, WARN, Check
 from holdfast.cli.output import counted
 from holdfast.domain.errors import CheckpointError
@@ -25,8 +25,6 @@ _LOST = (
     "`holdfast audit verify` names all that is gone. `holdfast copy BACKUP STORE WORKFLOW` brings a workflow "
     "back from a backup; `holdfast erase --workflow WORKFLOW` accepts that it is lost."
 )
-#: By what the first fault is a fault of.
-_HINTS = {"store": _LOST, "memory": PUT_BACK}
 _SIGNED_ELSEWHERE = (
     "Sign where the key is, or let signing_key name a copy of it. `holdfast audit anchor` would make a "
     "second key here, and who knows the first one only takes its heads for forged."
@@ -67,7 +65,8 @@ def _whole(report: LogReport) -> Check:
     if fault is None:
         return Check("trail", OK, f"{held} verified")
     detail = f"{counted(report.fault_count, 'fault')}, the first: {fault}"
-    return Check("trail", FAIL, detail, _HINTS.get(fault.kind, _BROKEN))
+    hints = {"store": _LOST, "memory": memory_hint(fault)}
+    return Check("trail", FAIL, detail, hints.get(fault.kind, _BROKEN))
 
 
 def _signed(key: VerifierKey | None, report: LogReport) -> Check:

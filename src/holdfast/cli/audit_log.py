@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from holdfast.cli.audit_opening import looking
+from holdfast.cli.audit_opening import find_session, looking
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.listing import time_text
 from holdfast.cli.moments import read_moment
 from holdfast.cli.opening import entry_of, tell
 from holdfast.cli.output import Cell, Output, counted, json_line
+from holdfast.cli.unknown_types import warn_of_unknown
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.time import timestamp_text
 
@@ -71,6 +72,9 @@ def command(
     types = tuple(type.upper() for type in types)
     query = AuditQuery(session, types, since, until, agent, workflow, actor)
     with looking(call) as (kit, log):
+        if session is not None:
+            find_session(kit, session)
+        warn_of_unknown(types, tuple(AuditType), chain(kit.store.leaves(), kit.store.waiting()))
         entries, total = _newest(kit.store, log, query, limit)
         facts: dict[str, int | str] = {"entries": len(entries)}
         if session is not None:

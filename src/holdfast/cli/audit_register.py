@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +13,7 @@ from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.opening import entry_of, tell
 from holdfast.cli.output import Output, counted, safe
 from holdfast.domain.audit_type import AuditType
+from holdfast.domain.json_reading import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,7 +50,7 @@ def command(call: Call, said_in: str | None, page: str | None, change: Change) -
 def _keep(call: Call, path: str, change: Change) -> None:
     """Put what the owner says into the store; a dry run reads it, and keeps nothing."""
     try:
-        said = json.loads(read_text(path))
+        said = read_json(read_text(path))
     except ValueError:
         raise click.UsageError(f"{path} is not JSON") from None
     if change.dry_run:

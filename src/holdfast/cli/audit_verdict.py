@@ -19,6 +19,11 @@ PUT_BACK = (
     "The key here signed more than there is: the store was put back to an older state, or made anew. If that "
     "was meant, and the rest is lost for good, move the `.head` file beside the key away, and sign again."
 )
+#: What to do where there is as much, and it is not what was signed: nothing that would hide it.
+CHANGED = (
+    "What the key here signed is not what is here: entries were changed since, or the store was put back to "
+    "an older state and went on. Sign nothing; compare with a backup, or with an export made before."
+)
 _FAULTS_SHOWN_MAX = 20
 _NAMES_SHOWN_MAX = 3
 _LABEL_WIDTH = 12
@@ -75,9 +80,15 @@ def _lines(report: LogReport, required: Level, remark: str) -> list[tuple[str, s
         lines.append(("clock", f"had stepped back at {counted(report.clock_steps, 'entry')}"))
     if report.first_fault is not None:
         lines.append(("first bad", safe(report.first_fault)))
-    if any(fault.kind == "memory" for fault in report.faults):
-        lines.append(("put back", PUT_BACK))
+    for fault in report.faults:
+        if fault.kind == "memory":
+            lines.append(("changed" if fault.index is None else "put back", memory_hint(fault)))
     return lines
+
+
+def memory_hint(fault: Fault) -> str:
+    """Say what to do about a log that is not what the key here remembers: it is cut off, or another."""
+    return CHANGED if fault.index is None else PUT_BACK
 
 
 def _payloads(report: LogReport) -> str:

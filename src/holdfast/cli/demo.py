@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -23,6 +22,7 @@ from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.opening import looking, reading
 from holdfast.cli.output import Output, counted, safe
 from holdfast.cli.validate import Verdict, check_deeply, check_everything
+from holdfast.domain.json_reading import read_json
 
 if TYPE_CHECKING:
     from holdfast.domain.log_check import LogReport
@@ -148,7 +148,7 @@ def _run_team(call: Call, workflow_id: str, endless: str | None, begun_before: C
         shown: list[str] = []
         try:
             for line in process.stdout:
-                _hear(told, json.loads(line))
+                _hear(told, read_json(line))
                 _show_steps(call.output, told, shown, begun_before)
                 if told.is_stuck and not killed:
                     process.send_signal(signal.SIGKILL)

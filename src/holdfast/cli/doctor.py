@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -27,6 +26,7 @@ from holdfast.cli.output import Output, counted, safe, size_text
 from holdfast.cli.session_doctor import session_checks
 from holdfast.cli.validate import QUARANTINE_HINT, QUARANTINED
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointError, KeyUnavailableError
+from holdfast.domain.json_reading import read_json
 
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
@@ -188,7 +188,7 @@ def _folder_checks(kit: Kit, folder: str) -> Iterator[Check]:
 
 def _format_version(folder: str) -> str:
     with open(os.path.join(folder, "holdfast.json"), encoding="utf-8") as file:
-        return str(json.load(file).get("version"))
+        return str(read_json(file.read()).get("version"))
 
 
 def _journal(folder: str, pending_bytes: int | None) -> Check:

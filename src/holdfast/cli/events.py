@@ -17,7 +17,9 @@ from holdfast.cli.listing import time_text
 from holdfast.cli.moments import read_moment
 from holdfast.cli.opening import entry_of, find_workflow, reading, tell
 from holdfast.cli.output import Output, json_line, safe
+from holdfast.cli.unknown_types import warn_of_unknown
 from holdfast.domain.audit_type import AuditType
+from holdfast.domain.errors import CheckpointCorruptError
 from holdfast.domain.plainjson import as_json_tree
 
 if TYPE_CHECKING:
@@ -90,10 +92,37 @@ def command(
         facts: dict[str, int | str] = {"after": after or 0, **({"follow": "yes"} if follow else {})}
         tell(call, kit, [entry_of(kit, AuditType.EVENTS_READ, workflow, facts)])
         wanted = _Wanted(types, agent, after, since, limit)
+        _check_types(kit, workflow, types)
+        lost = _lost(kit, workflow)
         shown, last = _known(kit, workflow, wanted)
-        _print(call.output, shown)
+        if shown or lost is None:
+            _print(call.output, shown)
+        if lost is not None:
+            raise lost
         if follow:
             _follow(call.output, kit, workflow, last, wanted)
+
+
+def _check_types(kit: Kit, workflow_id: str, types: tuple[str, ...]) -> None:
+    from holdfast.application.insight.event_story import TYPES
+    from holdfast.domain.reducers import REDUCERS
+    from holdfast.domain.run_events import RUN_REDUCERS
+
+    warn_of_unknown(types, {*TYPES, *REDUCERS, *RUN_REDUCERS}, kit.store.events(workflow_id))
+
+
+def _lost(kit: Kit, workflow_id: str) -> CheckpointCorruptError | None:
+    """Answer what is wrong if the newest checkpoint was made after an event that is not there."""
+    newest = next(iter(kit.store.entries(workflow_id, newest_first=True)), None)
+    last = kit.store.head(workflow_id).event_seq
+    if newest is None or newest.event_seq <= last:
+        return None
+    return CheckpointCorruptError(
+        f"events are gone: the last is {last}, and checkpoint {newest.sequence} was made after"
+        f" {newest.event_seq}",
+        place=f"events of {workflow_id}",
+        hint=f"They are in no file here; `holdfast copy BACKUP STORE {workflow_id}` brings them back.",
+    )
 
 
 def _known(kit: Kit, workflow_id: str, wanted: _Wanted) -> tuple[list[Event], int]:

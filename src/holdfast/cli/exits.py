@@ -43,6 +43,7 @@ EXIT_OF_ERROR: Mapping[str, Exit] = {
     "disk_full": Exit.UNEXPECTED,
     "permission_denied": Exit.UNREACHABLE,
     "atomic_rename_failed": Exit.UNEXPECTED,
+    "result_lost": Exit.UNEXPECTED,
     # Somebody else writes at this moment: the remedy is that of a lock, to try again.
     "checkpoint_conflict": Exit.LOCKED,
     "lease_held": Exit.LOCKED,

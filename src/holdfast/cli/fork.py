@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from holdfast.domain.state import WorkflowState
 
 
+#: Threads of LangGraph begin so. What LangGraph knows of one is in its journal, which no fork takes along.
+_THREADS = "langgraph/"
+
+
 @click.command("fork", cls=StoreCommand)
 @click.argument("point", metavar="POINT", callback=read_point)
 @click.argument("new", metavar="NEW")
@@ -76,6 +80,8 @@ def command(
         call.output.data({"id": str(forked), **told})
     else:
         call.output.line(f"{safe(forked)} starts from {safe(start)}{with_edits}")
+    if start.startswith(_THREADS):
+        call.output.note("note: LangGraph finds no thread in a fork; `copy_thread` of its saver makes one.")
 
 
 def _edits(assignments: tuple[str, ...]) -> list[tuple[str, Any]]:

@@ -63,6 +63,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 
 #: No more names than these are compared to find out what a typing error meant.
 _NAMES_COMPARED_MAX = 10_000
+_NAMES_MEANT_MAX = 3
 _EPILOG = "`holdfast --help` shows more options, which every command takes."
 
 
@@ -162,12 +163,18 @@ class Commands(click.Group):
 
 
 def did_you_mean(typed: str, names: Iterable[str]) -> str:
-    """Ask `Did you mean X?`, or nothing where no name is close."""
+    """Ask `Did you mean X?`, or nothing where no name is close; one that differs in case only is meant."""
     from difflib import get_close_matches
     from itertools import islice
 
     others = [name for name in islice(names, _NAMES_COMPARED_MAX) if name != typed]
-    close = get_close_matches(typed, others, n=3, cutoff=0.6)
+    wanted = typed.casefold()
+    close = [name for name in others if name.casefold() == wanted][:_NAMES_MEANT_MAX]
+    close = close or get_close_matches(typed, others, n=_NAMES_MEANT_MAX, cutoff=0.6)
+    if not close:
+        folded = {name.casefold(): name for name in others}
+        near = get_close_matches(wanted, folded, n=_NAMES_MEANT_MAX, cutoff=0.6)
+        close = [folded[name] for name in near]
     return f"Did you mean {' or '.join(close)}?" if close else ""
 
 

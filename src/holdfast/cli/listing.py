@@ -12,16 +12,30 @@ from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.list_paging import SORTS, Filters, Page, checkpoint_page, workflow_page
 from holdfast.cli.moments import read_moment
 from holdfast.cli.opening import find_workflow, reading
-from holdfast.cli.output import Cell, Output, counted, size_text
+from holdfast.cli.output import Cell, Output, counted, safe, size_text
 
 if TYPE_CHECKING:
     from holdfast.application.insight.runs import RunBook, RunRow
     from holdfast.application.kit import Kit
     from holdfast.domain.record import Entry
 
+#: A workflow of a page, its newest checkpoint, and how it stands.
+_Listed = tuple[str, "Entry | None", "RunRow | None"]
+
 _DEFAULT_LIMIT = 100
 #: How runs stand, and checkpoints; a test compares them, so that no command has to load so much.
-_RUN_STATES = ("running", "waiting", "paused", "crashed", "failed", "completed", "idle", "empty")
+_RUN_STATES = (
+    "running",
+    "waiting",
+    "paused",
+    "crashed",
+    "failed",
+    "cancelled",
+    "completed",
+    "idle",
+    "empty",
+    "unreadable",
+)
 _CHECKPOINT_STATES = ("active", "completed", "failed", "recovering")
 
 
@@ -137,6 +151,7 @@ def _list_workflows(output: Output, kit: Kit, book: RunBook, page: Page) -> None
         ]
         told = {"store": kit.store.url, "workflows": workflows, "total": page.total}
         output.data({**told, "next_cursor": page.next_cursor})
+        _warn(output, found)
         return
     if not found:
         output.note(
@@ -148,15 +163,28 @@ def _list_workflows(output: Output, kit: Kit, book: RunBook, page: Page) -> None
     rows = [_workflow_row(name, entry, row) for name, entry, row in found]
     output.table(("WORKFLOW", "CHECKPOINTS", "NEWEST (UTC)", "TYPE", "STATUS", "STATE"), rows, right=" r   r")
     _tell_rest(output, page, "workflow")
+    _warn(output, found)
+
+
+def _warn(output: Output, found: Sequence[_Listed]) -> None:
+    """Say of which workflows damage hides how they stand: that is no way of standing."""
+    unreadable = [(name, row.reason) for name, _, row in found if row and row.status == "unreadable"]
+    for name, reason in unreadable:
+        click.echo(f"warning: {safe(name)}: {safe(reason)}", err=True)
+    if unreadable:
+        output.note("`holdfast doctor` says what is damaged, and what to do about it.")
 
 
 def _workflow_row(name: str, entry: Entry | None, row: RunRow | None) -> tuple[str, ...]:
     status = row.status if row else "empty"
+    count = f"{row.checkpoints if row else 0:,}"
+    if status == "unreadable" and count == "0":
+        count = "-"
     if entry is None:
-        return (name, "0", "-", "-", status, "-")
+        return (name, count, "-", "-", status, "-")
     return (
         name,
-        f"{row.checkpoints if row else 0:,}",
+        count,
         time_text(entry.timestamp),
         entry.type,
         status,

@@ -90,8 +90,12 @@ def _run(argv: list[str]) -> int:
         return _report(argv, "wrong_usage", said, Exit.USAGE, hint=_usage_hint(error))
     except OSError as error:
         # A store translates its own, so this is about our output or our surroundings.
-        _leave_output_that_fails()
-        said = f"the operating system refused ({error.strerror or error})"
+        why = error.strerror or str(error)
+        if _leave_output_that_fails():
+            return _report(
+                argv, "system_refused", f"standard output cannot be written ({why})", Exit.UNEXPECTED
+            )
+        said = f"the operating system refused ({why})"
         return _report(argv, "system_refused", said, Exit.UNEXPECTED, str(error.filename or ""))
     except Exception as error:
         return _report_interrupted(argv) if was_interrupted(error) else _report_unexpected(argv, error)
@@ -176,12 +180,14 @@ def _leave_pipe() -> int:
     return Exit.PIPE_CLOSED
 
 
-def _leave_output_that_fails() -> None:
-    """Let go of output that cannot be written, and of nothing else."""
+def _leave_output_that_fails() -> bool:
+    """Let go of output that cannot be written, and of nothing else; tell whether it is such."""
     try:
         sys.stdout.flush()
     except OSError:
         _leave_output()
+        return True
+    return False
 
 
 def _leave_output() -> None:

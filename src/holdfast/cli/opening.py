@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from holdfast.domain.audit_type import AuditType
 
 _SETTINGS = "holdfast.json"
+#: So many stages or phases are named where none of them was meant.
+_PARTS_MAX = 10
 _SELECTORS = "@42, @latest, @latest~1, @phase:2 or @stage:NAME"
 
 
@@ -243,7 +245,8 @@ def _meant_checkpoint(kit: Kit, text: str) -> str:
     from holdfast.application.resolve import living
     from holdfast.domain.ids import parse_ref
 
-    workflow_id = parse_ref(text).workflow_id
+    ref = parse_ref(text)
+    workflow_id = ref.workflow_id
     if not workflow_id:
         return ""
     if not kit.store.head(workflow_id).sequence:
@@ -251,8 +254,25 @@ def _meant_checkpoint(kit: Kit, text: str) -> str:
         if at and before and kit.store.head(before).sequence:
             return f"{before} is there; a checkpoint of it is {_SELECTORS}, not @{selector}."
         return did_you_mean(workflow_id, kit.store.workflows())
-    kept = [entry.sequence for entry in living(kit.store, workflow_id)]
-    return f"{workflow_id} has checkpoints {kept[-1]} to {kept[0]}." if kept else ""
+    kept = list(living(kit.store, workflow_id))
+    if ref.stage is not None:
+        stages = [entry.stage for entry in kept if entry.stage is not None]
+        return (
+            f"{did_you_mean(ref.stage, dict.fromkeys(stages))} {_there(workflow_id, 'stage', stages)}".strip()
+        )
+    if ref.phase is not None:
+        # Numbers that look alike are not near each other.
+        return _there(workflow_id, "phase", [str(entry.phase) for entry in kept if entry.phase is not None])
+    return f"{workflow_id} has checkpoints {kept[-1].sequence} to {kept[0].sequence}." if kept else ""
+
+
+def _there(workflow_id: str, what: str, newest_first: list[str]) -> str:
+    """Say which stages or phases there are, the newest last."""
+    known = list(dict.fromkeys(newest_first))
+    if not known:
+        return f"No checkpoint of {workflow_id} names a {what}."
+    more = f"{len(known) - _PARTS_MAX:,} more and " if len(known) > _PARTS_MAX else ""
+    return f"{workflow_id} has the {what}s {more}{', '.join(reversed(known[:_PARTS_MAX]))}."
 
 
 def store_above(path: str) -> str | None:

@@ -16,13 +16,14 @@ from holdfast.cli.recover_exec import check_ended_well, run_command
 from holdfast.cli.recover_order import MODES, Order
 from holdfast.cli.recover_printing import Done, print_done, print_plan, result_fields
 from holdfast.cli.recover_prospect import Prospect, prospect_of
-from holdfast.cli.run_requests import newest_sequence
+from holdfast.domain.checkpoint import has_ended
 from holdfast.domain.errors import CheckpointNotFoundError
 
 if TYPE_CHECKING:
     from holdfast.application.app import App
     from holdfast.application.recovery.incomplete import Incomplete
     from holdfast.application.service import CheckpointService
+    from holdfast.domain.record import Entry
     from holdfast.domain.recovery import RecoveryResult
 
 
@@ -199,22 +200,36 @@ def _hint(call: Call, done: Done, order: Order, words: list[str]) -> None:
     """Say what is left to do."""
     if not done.result.success or done.is_resumed or words:
         return
-    call.output.note(f"The state is recovered; nothing was resumed. {_way_on(call, done.result, order)}")
-    if order.target is not None and order.fork is None:
-        _tell_newest(call, done.result)
+    result, newest = done.result, _newest_kept(call, done.result, order)
+    call.output.note(f"The state is recovered; nothing was resumed. {_way_on(call, result, order, newest)}")
 
 
-def _way_on(call: Call, result: RecoveryResult, order: Order) -> str:
+def _way_on(call: Call, result: RecoveryResult, order: Order, newest: Entry | None) -> str:
     """Say how a workflow goes on: one that has a graph is run by `holdfast resume`, not by a handler."""
+    used = result.checkpoint_used.sequence if result.checkpoint_used is not None else 0
+    stays = f"Checkpoint {newest.sequence} is still the newest" if newest and newest.sequence != used else ""
     if order.skip_agents or (result.state is not None and result.state.dag_structure.get("stages")):
+        if newest and not stays and has_ended(newest):
+            return f"The run ended with checkpoint {used}: there is nothing to go on with."
         from holdfast.cli.run_options import resume_command
 
         line = resume_command(call, result.workflow_id).replace("--app PROGRAM", "--app FILE.py:OBJECT")
-        return f"`{safe(line)}` goes on with it."
+        # A resume takes the newest checkpoint, whatever was looked at here.
+        first = f"{stays}; the same with --checkpoint records this state after it, and then " if stays else ""
+        return f"{first}`{safe(line)}` goes on with it."
     return (
         "Your program goes on from the state that `recover_workflow` answers;"
         " --app MODULE:OBJECT names one whose handler goes on now."
+        + (f" {stays}; --checkpoint records this state after it." if stays else "")
     )
+
+
+def _newest_kept(call: Call, result: RecoveryResult, order: Order) -> Entry | None:
+    """Answer the newest checkpoint where one went back and it stays what it was; None where one did not."""
+    if order.target is None or order.fork is not None or result.state is None or result.checkpoint_made:
+        return None
+    with reading(call) as kit:
+        return next(iter(kit.store.entries(result.workflow_id, newest_first=True)), None)
 
 
 def _end_lease(service: CheckpointService, workflow: str) -> None:
@@ -274,18 +289,6 @@ def _crashed_fields(one: Incomplete) -> dict[str, Any]:
         "session_id": one.session_id,
         "owner": one.owner,
     }
-
-
-def _tell_newest(call: Call, result: RecoveryResult) -> None:
-    """Say so where an older state was answered, and the newest checkpoint stays what it was."""
-    if result.state is None or result.checkpoint_made is not None:
-        return
-    with reading(call) as kit:
-        newest = newest_sequence(kit, result.workflow_id)
-    if result.checkpoint_used is None or result.checkpoint_used.sequence != newest:
-        call.output.note(
-            f"Checkpoint {newest} is still the newest; --checkpoint records this state after it."
-        )
 
 
 def _leave(result: RecoveryResult) -> None:

@@ -59,6 +59,8 @@ class Order:
             self.mode in ("latest", "full") and self.target is not None
         ):
             raise click.UsageError("--mode point-in-time and --to N go together, and --to with no other mode")
+        if self.fresh and self.target is not None:
+            raise click.UsageError("--fresh and --to do not go together: what goes back needs its checkpoint")
         if self.fork is not None and (self.fresh or self.mode == "full" or self.take_over):
             raise click.UsageError("--fork goes with none of --fresh, --mode full and --take-over")
         if self.fork is not None and self.checkpoint is not None:

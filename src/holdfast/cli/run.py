@@ -33,9 +33,10 @@ def command(
 
     MODULE:WORKFLOW names an object in a module or in a file: `flows:team`,
     `flows.py:team`. An ID that exists is resumed, and nothing that was
-    committed is done again. Ends with 7 if an agent failed, with 8 if it waits
-    for an answer, with 9 if it was paused and with 14 if it was cancelled.
-    SIGTERM and SIGINT end it with a last checkpoint.
+    committed is done again. Ends with 1 if the store does not have all of it,
+    with 7 if an agent failed, with 8 if it waits for an answer, with 9 if it
+    was paused and with 14 if it was cancelled. SIGTERM and SIGINT end it with a
+    last checkpoint.
 
     \b
     Example:

@@ -18,8 +18,9 @@ from holdfast.cli.opening import told_why
 from holdfast.cli.output import counted, safe
 from holdfast.cli.run_progress import shown
 from holdfast.cli.run_tally import Tally
-from holdfast.domain.errors import CheckpointError
+from holdfast.domain.errors import CheckpointError, ResultLostError
 from holdfast.domain.plain import TypeRegistry
+from holdfast.domain.unwritten import Unwritten
 from holdfast.execution.options import RunOptions
 
 if TYPE_CHECKING:
@@ -71,13 +72,19 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What came of a run: a result, or what ended it before."""
+    """What came of a run: a result, or what ended it before; and what the store does not have of it."""
 
     order: Order
     tally: Tally
     result: RunResult | None = None
     fault: CheckpointError | Failure | None = None
     signal: int | None = None
+    unwritten: Unwritten = field(default_factory=Unwritten)
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether the store has everything that the run recorded."""
+        return not self.unwritten.commits and (self.result is None or self.result.is_durable)
 
     @property
     def status(self) -> str:
@@ -102,7 +109,14 @@ def carry_out(call: Call, order: Order) -> Ended:
         ended = _run(service, order, tally, tell)
     if not tally.is_begun:
         _raise_why_not(ended)
-    return ended
+    return _with_unwritten(ended, service.recording.unwritten(order.workflow_id))
+
+
+def _with_unwritten(ended: Ended, unwritten: Unwritten) -> Ended:
+    """Tell what the store does not have, now that it is closed: what waited was tried once more."""
+    if ended.result is None or ended.result.unwritten.is_lost:
+        return replace(ended, unwritten=unwritten)
+    return replace(ended, result=ended.result.with_unwritten(unwritten), unwritten=unwritten)
 
 
 def _raise_why_not(ended: Ended) -> None:
@@ -118,9 +132,12 @@ def _raise_why_not(ended: Ended) -> None:
 def _opened(call: Call, order: Order) -> Iterator[CheckpointService]:
     """Open the store as a program of one's own does: a run has a session, and survives a full disk."""
     from holdfast import bootstrap
+    from holdfast.config import Config
 
     with (
-        bootstrap.open(call.store, create=order.creates, app=order.app, on_fault="degrade") as service,
+        bootstrap.open(
+            config=Config.for_runs({"store": call.store}), create=order.creates, app=order.app
+        ) as service,
         told_why(service, order.change.reason, order.workflow_id),
     ):
         yield service
@@ -145,6 +162,8 @@ def _run(
     try:
         result, number = asyncio.run(_heeding_signals(order.start(service, options)))
         return Ended(order, tally, result, signal=number)
+    except ResultLostError as fault:
+        return Ended(order, tally, fault.result, fault)
     except CheckpointError as fault:
         return Ended(order, tally, fault=fault)
     except Exception as problem:

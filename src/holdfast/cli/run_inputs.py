@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterable
@@ -10,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+
+from holdfast.domain.json_reading import read_json
 
 _PAIR = re.compile(r"([A-Za-z_][\w.-]*)=(.*)", re.DOTALL)
 
@@ -36,8 +37,8 @@ def read_pairs(texts: Iterable[str], option: str) -> dict[str, Any]:
 def read_value(text: str) -> Any:
     """Read a value as JSON where it is some, else as the text it is."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return read_json(text)
+    except ValueError:
         return text
 
 
@@ -71,8 +72,8 @@ def _read(text: str, option: str) -> dict[str, Any]:
 
 def _object(text: str, place: str) -> dict[str, Any]:
     try:
-        read = json.loads(text)
-    except (ValueError, RecursionError) as fault:
+        read = read_json(text)
+    except ValueError as fault:
         raise click.UsageError(f"{place}: that is no JSON ({fault})") from None
     if not isinstance(read, dict):
         raise click.UsageError(f"{place}: that is no JSON object")

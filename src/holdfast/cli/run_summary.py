@@ -18,7 +18,7 @@ from holdfast.cli.output import Output, counted, safe
 from holdfast.cli.run_progress import seconds_text
 from holdfast.cli.run_standing import report_path, standing
 from holdfast.cli.values import short_json
-from holdfast.domain.errors import CheckpointError
+from holdfast.domain.errors import CheckpointError, CheckpointWriteError, ResultLostError
 from holdfast.domain.plainjson import as_json_tree
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def conclude(call: Call, ended: Ended) -> None:
     """Print how a run ended, and end with what a script has to know.
 
     Raises:
-        CheckpointError: what the run failed with.
+        CheckpointError: what the run failed with, or that the store does not have all of it.
     """
     summary = summary_of(call, ended)
     if call.output.as_json:
@@ -76,9 +76,18 @@ def conclude(call: Call, ended: Ended) -> None:
         call.output.lines(lines_of(summary, call.output))
     if ended.fault is not None:
         raise ended.fault
+    if ended.unwritten.commits and ended.signal is None:
+        raise _not_written(ended)
     leave = _exit_of(summary.status, ended.signal)
     if leave is not Exit.DONE:
         raise click.exceptions.Exit(leave)
+
+
+def _not_written(ended: Ended) -> CheckpointWriteError:
+    """Say that a run came to its end, and that not all of it is in the store."""
+    told = ended.unwritten
+    kind = ResultLostError if told.is_lost else CheckpointWriteError
+    return kind(told.message, place=ended.order.workflow_id, hint=told.hint)
 
 
 def _print_json(output: Output, fields: dict[str, Any], *, one_line: bool) -> None:
@@ -108,6 +117,9 @@ def summary_of(call: Call, ended: Ended) -> Summary:
         },
         order.types,
     )
+    told = (ended.unwritten.text,) if ended.unwritten.commits else ()
+    # What waited to the end is in no store, and nobody can name it to a command.
+    checkpoints, last = tally.made(in_store=bool(ended.unwritten.commits))
     here = sum(row.done for row in tally.rows.values())
     return Summary(
         workflow_id=order.workflow_id,
@@ -117,10 +129,10 @@ def summary_of(call: Call, ended: Ended) -> Summary:
         seconds=round(result.seconds if result else tally.seconds, 6),
         ran=result.ran if result else tally.ran,
         kept=result.kept if result else max(len(fields.get("tasks", ())) - here, 0),
-        checkpoints=tally.checkpoints,
-        last_checkpoint=tally.last_checkpoint or None,
+        checkpoints=checkpoints,
+        last_checkpoint=last or None,
         waiting=result.waiting if result else (),
-        warnings=result.warnings if result else tuple(tally.warnings),
+        warnings=result.warnings if result else (*tally.warnings, *told),
         progress_report=_report_of(call, order.workflow_id),
         resume=_resume_command(call, ended),
         **plain,
@@ -139,7 +151,7 @@ def _resume_command(call: Call, ended: Ended) -> str | None:
     """Write what goes on with a run; None if nothing is left to do."""
     from holdfast.config import without_secrets
 
-    if ended.status in _FINAL:
+    if ended.status in _FINAL and ended.is_durable:
         return None
     words = ["holdfast", "resume", ended.order.workflow_id, "--app", ended.order.program]
     return shlex.join([*words, "--store", without_secrets(call.store)] if call.store else words)

@@ -64,6 +64,9 @@ class Tally:
         self.ran = 0
         self.checkpoints = 0
         self.last_checkpoint = ""
+        #: How many of them did not wait, and the last of those.
+        self.durable_checkpoints = 0
+        self.last_durable = ""
         self.metrics: dict[str, Any] = {}
         self.warnings: list[str] = []
         #: Open questions: step and name.
@@ -90,6 +93,12 @@ class Tally:
         if count is not None:
             with self._mutex:
                 count(data)
+
+    def made(self, *, in_store: bool) -> tuple[int, str]:
+        """Count checkpoints and name the last; those that waited are left out if the store never got them."""
+        if in_store:
+            return self.durable_checkpoints, self.last_durable
+        return self.checkpoints, self.last_checkpoint
 
     def snapshot(self) -> list[Row]:
         """Answer the rows, in the order of the plan."""
@@ -142,6 +151,8 @@ class Tally:
     def _checkpoint_saved(self, data: Mapping[str, Any]) -> None:
         self.checkpoints += 1
         self.last_checkpoint = str(data["checkpoint_id"])
+        if data.get("durable", True):
+            self.durable_checkpoints, self.last_durable = self.durable_checkpoints + 1, self.last_checkpoint
 
     def _checkpoint_failed(self, data: Mapping[str, Any]) -> None:
         self.warnings.append(f"a checkpoint failed: {data['error']}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
@@ -12,6 +11,7 @@ from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.opening import writing
 from holdfast.cli.output import safe
 from holdfast.cli.session_show import session_at
+from holdfast.domain.json_reading import read_json
 
 
 @click.command("hand-off", cls=StoreCommand)
@@ -60,7 +60,7 @@ def command(
 
 def _object(data: bytes) -> dict[str, Any]:
     try:
-        left = json.loads(data)
+        left = read_json(data)
     except ValueError as fault:
         raise click.UsageError(f"--payload is no JSON ({fault})") from None
     if not isinstance(left, dict):

@@ -43,6 +43,8 @@ class Verdict:
 
     checkpoints: int = 0
     events: int = 0
+    #: Whether events were looked at, and the store's own files.
+    is_deep: bool = False
     problems: list[tuple[str, str]] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
     #: What is wrong with checkpoints, by workflow and sequence; nothing where it did no harm.
@@ -286,6 +288,7 @@ def check_deeply(output: Output, kit: Kit, verdict: Verdict) -> None:
     from holdfast.application.history import look, read_events
     from holdfast.application.validate import told
 
+    verdict.is_deep = True
     for workflow_id in watched(output, sorted(kit.store.workflows()), "events", what=str):
         try:
             verdict.events += sum(1 for _ in read_events(kit.store, look(kit.store, workflow_id)))
@@ -310,10 +313,15 @@ def _print(output: Output, url: str, verdict: Verdict) -> None:
     if verdict.events:
         checked += f" and {counted(verdict.events, 'event')}"
     if verdict.valid:
-        found = "every byte is what was committed"
+        found = (
+            "every byte is what was committed"
+            if verdict.is_deep
+            else "every byte of them is what was committed"
+        )
         if verdict.notes:
             found = f"every state comes back as it was committed; {counted(len(verdict.notes), 'note')} above"
-        output.line(f"{output.paint('valid', 'good')}  {checked}: {found}")
+        rest = "" if verdict.is_deep else "; events were not checked, --deep does that"
+        output.line(f"{output.paint('valid', 'good')}  {checked}: {found}{rest}")
     else:
         output.line(f"{counted(len(verdict.problems), 'problem')} in {checked}")
         _advise(output, verdict)
@@ -346,6 +354,7 @@ def as_fields(url: str, verdict: Verdict) -> dict[str, Any]:
     return {
         "store": url,
         "valid": verdict.valid,
+        "deep": verdict.is_deep,
         "checkpoints": verdict.checkpoints,
         "events": verdict.events,
         "problems": [{"place": place, "problem": problem} for place, problem in verdict.problems],

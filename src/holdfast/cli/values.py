@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from holdfast.cli.output import json_safe
+from holdfast.domain.json_reading import read_json
 
 _SHOWN_KEYS = 5
 
@@ -16,8 +17,8 @@ def pretty(plain: Any) -> str:
 
     compact = plainjson.dumps(plain).decode()
     try:
-        return json_safe(json.dumps(json.loads(compact), indent=2, ensure_ascii=False))
-    except RecursionError:
+        return json_safe(json.dumps(read_json(compact), indent=2, ensure_ascii=False))
+    except (ValueError, RecursionError):
         # Nested too deep to be laid out; still the same JSON.
         return json_safe(compact)
 

@@ -21,6 +21,7 @@ STATUS_OF_ERROR: Mapping[str, int] = {
     "disk_full": 507,
     "permission_denied": 403,
     "atomic_rename_failed": 503,
+    "result_lost": 503,
     "checkpoint_conflict": 409,
     "lease_held": 409,
     "lease_lost": 409,

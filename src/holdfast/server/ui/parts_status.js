@@ -48,6 +48,7 @@ const STATUSES = {
   completed: ["ok", "check", "It finished."],
   idle: ["quiet", "ring", "Nobody works on it, and nothing says that it should go on."],
   empty: ["quiet", "dot", "It has no checkpoint."],
+  unreadable: ["bad", "warn", "It is damaged."],
   active: ["info", "play", "The work goes on after this checkpoint."],
   recovered: ["warn", "retry", "It was recovered, and nobody went on with it."],
   recovering: ["warn", "retry", "It is being recovered."],

@@ -6,7 +6,8 @@ import { Bytes, Card, Command, Count, Empty, Icon, Page, Problem, Status, Table,
   short } from "../parts.js";
 import { ask, to } from "../router.js";
 
-const STATUSES = ["running", "waiting", "paused", "crashed", "failed", "completed", "idle", "empty"];
+const STATUSES = ["running", "waiting", "paused", "crashed", "failed", "cancelled", "completed", "idle", "empty",
+  "unreadable"];
 const TYPING_MS = 250;
 
 /** Why a run stands where it stands, and who had it if it crashed: that is for whoever looks closer. */
