@@ -106,7 +106,8 @@ compare: $(READY)
 	@$(BIN)/python -m benchmarks.compare $(COMPARE_OPTIONS)
 
 # Harnesses at full size, with their controls: more crash points, faults, flips and examples. No test begins
-# after so many minutes; the next run goes on with what is left, for as long as the source stays the same.
+# after so many minutes; the next run goes on with what is left, for as long as the source, and what is
+# installed, stays the same.
 # CAMPAIGN_OF=tests/machine takes only what needs a real machine. The result is in build/campaign/result.json.
 CAMPAIGN_MINUTES ?= 60
 CAMPAIGN_OF ?= tests

@@ -50,6 +50,7 @@ def all_trials(metadata: bytes, pythons: list[str]) -> Iterator[Trial]:
         yield Trial(python=python)
         yield Trial(python=python, is_lowest=True)
     yield Trial(is_sdist=True)
+    yield Trial(is_sdist=True, is_lowest=True)
     for extra in declared.extras(metadata):
         yield Trial(extra)
         yield Trial(extra, is_lowest=True)

@@ -1,7 +1,7 @@
 """A campaign in pieces: bounded in time, taken up where the last run stopped, and told in numbers.
 
 A piece is one test, or one part of a harness that is cut into parts. What was done is kept per state of the
-source in build/campaign, so that a change starts over and going back goes on.
+source, and of what is installed, in build/campaign, so that a change starts over and going back goes on.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import platform
 import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,6 +28,8 @@ T = TypeVar("T")
 PARTS = 24
 EXAMPLES_MAX = 20
 NOT_RUN = "not run"
+#: What tools leave beside the source; git ignores it, too.
+_LEFTOVER = re.compile(r"(^|/)(\.|__pycache__/|[^/]+\.egg-info/)|\.py[co]$")
 _PART_IN_ID = re.compile(r"-?part(?P<number>\d+)of\d+-?")
 
 
@@ -61,11 +65,25 @@ def harness_of(nodeid: str) -> str | None:
 
 
 def fingerprint(root: Path) -> str:
-    """Name the state of the source: what was shown for another one is shown for nothing."""
-    digest = hashlib.sha256()
-    for path in sorted(path for folder in ("src", "tests") for path in (root / folder).rglob("*.py")):
-        digest.update(f"{path.relative_to(root)}\n".encode() + hashlib.sha256(path.read_bytes()).digest())
+    """Name the state of the source and what it runs with: what was shown for another one shows nothing."""
+    digest = hashlib.sha256("\n".join(installed()).encode())
+    for name in sources(root):
+        digest.update(f"{name}\n".encode() + hashlib.sha256((root / name).read_bytes()).digest())
     return digest.hexdigest()[:12]
+
+
+def sources(root: Path) -> list[str]:
+    """Name what a result depends on: not code alone, but migrations, schemas and fixtures as well."""
+    found = [path for folder in ("src", "tests") for path in (root / folder).rglob("*")]
+    found.append(root / "pyproject.toml")
+    names = [path.relative_to(root).as_posix() for path in found if path.is_file()]
+    return sorted(name for name in names if not _LEFTOVER.search(name))
+
+
+def installed() -> list[str]:
+    """Name the interpreter and every distribution that is there, with their versions."""
+    found = {f"{each.name} {each.version}" for each in distributions()}
+    return [f"python {platform.python_version()}", *sorted(found)]
 
 
 @dataclass(frozen=True, slots=True)

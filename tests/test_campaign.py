@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
+from tests import campaign
 from tests.campaign import Done, Ledger, Part, all_parts, fingerprint, harness_of, order_of
+
+ROOT = Path(__file__).parent.parent
+#: What is no source, though it lies there or beside it.
+LEFTOVERS = ("src/__pycache__/b.pyc.9", "src/a.pyo", "src/a.egg-info/PKG-INFO", "tests/.cache/a", "README.md")
 
 TWO_TESTS = """
     import os
@@ -207,10 +214,32 @@ def test_the_source_is_named_by_its_content_and_its_places(tmp_path: Path) -> No
     for folder in ("src", "tests"):
         (tmp_path / folder).mkdir()
     names = [fingerprint(tmp_path)]
-    for path in ("src/a.py", "tests/a.py"):
-        (tmp_path / path).write_text("")
-        names.append(fingerprint(tmp_path))
+    for path in ("src/a.py", "tests/a.py", "src/0001_a.sql", "tests/a.json", "pyproject.toml"):
+        for text in ("", "changed"):
+            (tmp_path / path).write_text(text)
+            names.append(fingerprint(tmp_path))
     (tmp_path / "src" / "a.py").rename(tmp_path / "src" / "b.py")
     names.append(fingerprint(tmp_path))
-    (tmp_path / "src" / "notes.txt").write_text("not source")
-    assert len(set(names)) == 4 and fingerprint(tmp_path) == names[-1]
+    for leftover in LEFTOVERS:
+        (tmp_path / leftover).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / leftover).write_text("not source")
+    assert len(set(names)) == 12 and fingerprint(tmp_path) == names[-1]
+
+
+def test_another_version_of_what_is_installed_is_another_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert f"pytest {version('pytest')}" in campaign.installed()
+    before = fingerprint(tmp_path)
+    others = [*campaign.installed()[:-1], "kelp 2.0"]
+    monkeypatch.setattr(campaign, "installed", lambda: others)
+    assert fingerprint(tmp_path) != before
+
+
+def test_what_counts_is_what_git_keeps() -> None:
+    found = campaign.sources(ROOT)
+    assert {name.rpartition(".")[2] for name in found} >= {"py", "sql", "json", "js", "toml", "typed"}
+    command = "git ls-files -z --cached --others --exclude-standard src tests pyproject.toml"
+    told = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    # An archive has no list, and a machine may have no git.
+    assert not told or found == sorted(name for name in told.split("\0") if (ROOT / name).is_file())

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from configparser import ConfigParser
 from pathlib import Path
 
 from holdfast.adapters.compression import DEFAULT_LEVELS
 from holdfast.config import Config
 from holdfast.config_sources import TABLES
 
+ROOT = Path(__file__).parent.parent
+COVERAGE = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["coverage"]
+MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
 MEGABYTE = 1024 * 1024
 #: By the name of the document; a megabyte is a number of bytes here.
 ASKED_FOR = {
@@ -51,7 +56,18 @@ def test_the_defaults_that_differ_are_these() -> None:
 
 
 def test_coverage_below_ninety_percent_fails_the_build() -> None:
-    root = Path(__file__).parent.parent
-    settings = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["coverage"]
-    assert settings["report"]["fail_under"] >= 90
-    assert "--part=counted --cov" in (root / "Makefile").read_text("utf-8")
+    assert COVERAGE["report"]["fail_under"] >= 90
+    assert "--part=counted --cov" in MAKEFILE
+
+
+def test_what_is_left_out_of_that_is_counted_with_its_framework_under_the_same_bar() -> None:
+    elsewhere = ConfigParser()
+    elsewhere.read(ROOT / "tests" / "integrations" / "coverage.ini")
+    assert elsewhere.getint("report", "fail_under") >= 90
+    assert "--cov-config=tests/integrations/coverage.ini" in MAKEFILE
+    [frameworks] = re.findall(r"^FRAMEWORKS := (.+)$", MAKEFILE, re.MULTILINE)
+    # A framework's files are those that begin with its name.
+    left_out = [path.removeprefix("*/integrations/") for path in COVERAGE["run"]["omit"]]
+    counted = {name: [file for file in left_out if file.startswith(name)] for name in frameworks.split()}
+    assert len(counted) == 8 and all(counted.values())
+    assert {file for files in counted.values() for file in files} == {*left_out}

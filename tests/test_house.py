@@ -208,6 +208,22 @@ def test_stored_bytes_never_become_code() -> None:
     assert offences(MODULES, plainly_called_names, REVIVING_CALLS) == []
 
 
+def json_decoders(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and name of every call of the standard library's JSON decoder."""
+    for node in nodes(path):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            owner = node.func.value
+            if isinstance(owner, ast.Name) and owner.id == "json":
+                yield node.lineno, node.func.attr
+
+
+def test_json_is_decoded_where_it_is_known_what_the_decoder_can_raise() -> None:
+    decoders = {SOURCE / "domain" / name for name in ("json_reading.py", "plainjson.py")}
+    others = [path for path in MODULES if path not in decoders]
+    assert offences(others, json_decoders, {"load", "loads"}) == []
+    assert all(offences([path], json_decoders, {"loads"}) for path in decoders)
+
+
 def test_only_the_command_line_prints() -> None:
     assert offences((p for p in MODULES if room(p) != "cli"), plainly_called_names, {"print"}) == []
 

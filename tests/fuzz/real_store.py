@@ -39,7 +39,7 @@ def _state(step: int) -> dict[str, Any]:
 
 
 def fill(url: str, **settings: Any) -> None:
-    """Write checkpoints, events, a session, a lease and decisions into a store."""
+    """Write checkpoints, events, a session, a lease, decisions, a person and a hold into a store."""
     with holdfast.open(url, session="s-1", actor="ann", **settings) as service:
         for step in range(1, 4):
             service.create_checkpoint(WORKFLOW, _state(step), agent_id="a", resume_handler="go")
@@ -48,6 +48,8 @@ def fill(url: str, **settings: Any) -> None:
         service.hand_off("s-2", "editor", summary="the draft is done")
         service.acquire_lease("WF-2", owner="me", ttl_seconds=60)
         service.tokens.create("ci", ("read",))
+        service.subjects.declare(WORKFLOW, "ann")
+        service.holds.place(workflow_id="WF-9", reason="case 1")
 
 
 def folder() -> str:

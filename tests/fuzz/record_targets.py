@@ -1,22 +1,16 @@
-"""What checkpoints, events, sessions and requests are kept as; and a whole store, file by file."""
+"""What checkpoints, events, sessions, requests and tokens are kept as."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
-from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cache
-from pathlib import Path
 from uuid import UUID
 
-import holdfast
 from holdfast.adapters.formats import Formats
 from holdfast.application.keyframes import read_keyframe
 from holdfast.application.records import all_operations, open_record, read_fields, schema_of
 from holdfast.domain import delta
 from holdfast.domain.access import decode_token, encode_token, file_of_text
-from holdfast.domain.errors import CheckpointError
 from holdfast.domain.event import decode_event, encode_event
 from holdfast.domain.ids import GENESIS
 from holdfast.domain.request import Request, RequestKind, decode_request, encode_request
@@ -80,66 +74,6 @@ def _token_text(data: bytes) -> None:
     file_of_text(text_of(data))
 
 
-@cache
-def _folder() -> Path:
-    folder = Path(real_store.folder())
-    for path, data in real_store.files().items():
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
-    return folder
-
-
-@cache
-def _paths() -> list[str]:
-    return sorted(path for path in real_store.files() if not path.startswith("journal/"))
-
-
-_MENDED = {
-    "manifest.jsonl": mending.summed_lines,
-    "lease.json": mending.summed_lines,
-    "sessions.jsonl": mending.summed_lines,
-}
-
-
-def _whole_store(data: bytes) -> None:
-    """Replace one file of a store by what is given, its sums made right, and read everything there is."""
-    path = _paths()[data[0] % len(_paths()) if data else 0]
-    mend = _MENDED.get(Path(path).name, bytes)
-    place = _folder() / path
-    place.write_bytes(mend(data[1:]))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            _read_everything(str(_folder()))
-    finally:
-        place.write_bytes(real_store.files()[path])
-
-
-def _read_everything(url: str) -> None:
-    with holdfast.open(url, read_only=True) as service:
-        for workflow_id in ("WF-1", "WF-2"):
-            for ask in (
-                service.list_checkpoints,
-                service.load_latest,
-                service.plan_recovery,
-                service.lease_of,
-            ):
-                with suppress(CheckpointError):
-                    ask(workflow_id)
-            with suppress(CheckpointError):
-                list(service.events(workflow_id))
-        for look in (service.tokens.listing, service.sessions.listing, service.quarantine.entries):
-            with suppress(CheckpointError):
-                look()
-        service.audit.verify_chain_integrity("s-1")
-        list(service.audit.query_events(session_id="s-1"))
-
-
-def _whole_seeds() -> Iterable[bytes]:
-    return [bytes([at]) + real_store.files()[path] for at, path in enumerate(_paths())]
-
-
 TARGETS = (
     Target("record", _record, _record_seeds),
     Target("keyframe", _keyframe, _keyframe_seeds),
@@ -148,5 +82,4 @@ TARGETS = (
     Target("request_file", _request, lambda: [encode_request(_REQUEST)]),
     Target("token_file", _token, lambda: real_store.named("access/")),
     Target("token_text", _token_text, lambda: [b"hf_a6ea9ef7_" + b"A" * 43]),
-    Target("whole_store", _whole_store, _whole_seeds),
 )

@@ -8,6 +8,7 @@ from tests.fuzz import (
     file_targets,
     record_targets,
     request_targets,
+    store_targets,
     text_targets,
     trail_targets,
 )
@@ -17,6 +18,7 @@ _ROOMS = (
     codec_targets,
     file_targets,
     record_targets,
+    store_targets,
     trail_targets,
     text_targets,
     request_targets,

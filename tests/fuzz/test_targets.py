@@ -17,6 +17,7 @@ SLOW = {
     "mcp_call": 40,
     "redaction_pattern": 60,
     "whole_store": 15,
+    "written_store": 2,
 }
 MUTATIONS = 250
 

@@ -99,6 +99,10 @@ class UnsyncedDisk(Disk):
             self._rings.add(handle)
         return handle
 
+    def overwrite(self, handle: int, data: bytes, offset: int) -> None:
+        # What is hurried may be on the device by the time the power is cut, as if it had been synced.
+        self.write(handle, data, offset)
+
     def sync(self, handle: int) -> None:
         if handle not in self._rings:
             super().sync(handle)

@@ -5,11 +5,16 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
+
+from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.quick_calls import quick_calls
 from tests.campaign import Done, Ledger, harness_results, write_result
 from tests.machine import contenders
 from tests.machine.block_device import Entry
 from tests.machine.block_states import SECTOR_BYTES, Recorded, states
 from tests.machine.outcome import Harness, Order, Outcome
+from tests.machine.subjects import UnsyncedDisk
 from tests.machine.tracing import Fault, Traced, faults_for
 
 FLUSH = Entry(-1, b"")
@@ -84,6 +89,30 @@ def test_calls_are_numbered_by_kind_and_only_those_on_the_store_are_hurt() -> No
         "KILL at write 2",
         "ENOSPC at write 2",
     }
+
+
+def test_what_a_commit_asks_of_the_system_is_watched_the_wish_to_hurry_too() -> None:
+    log = [
+        '7 pwrite64(5</place/store/journal/ring-000001>, ""..., 3, 0) = 3',
+        "7 sync_file_range(5</place/store/journal/ring-000001>, 0, 3, SYNC_FILE_RANGE_WRITE) = 0",
+        "7 fdatasync(5</place/store/journal/ring-000001>) = 0",
+    ]
+    calls = Traced(0, [], log, "").calls_below("/place")
+    assert calls == [("pwrite64", 1), ("sync_file_range", 1), ("fdatasync", 1)]
+    assert {fault.what for fault in faults_for(calls[1:2])} == {"EIO", "ENOSPC", "KILL"}
+
+
+def test_what_is_never_synced_is_not_hurried_either(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Else a power cut may find it on the device, and the control is weaker than it was."""
+    hurried: list[int] = []
+    monkeypatch.setattr(quick_calls(), "hurry", lambda handle, *_: hurried.append(handle))
+    disks = Disk(str(tmp_path)), UnsyncedDisk(str(tmp_path))
+    handles = [disk.open("ring", write=True, create=True) for disk in disks]
+    for disk, handle in zip(disks, handles, strict=True):
+        disk.overwrite(handle, b"frame", 3)
+        assert disk.read(handle, 9, 0) == b"\0\0\0frame"
+        disk.close(handle)
+    assert hurried == handles[:1]
 
 
 def test_what_a_machine_does_not_have_is_named() -> None:

@@ -15,12 +15,13 @@ from typing import Any
 
 from tests.process.child import Child, Report, start
 
-#: Whatever changes files, and opening them. A question mark: not every machine knows all of them.
+#: Whatever changes files, hurries that, or opens them. A question mark: not every machine knows all of them.
 CALLS = (
     *("fsync", "fdatasync", "write", "pwrite64", "pwritev", "openat", "unlink", "unlinkat"),
-    *("rename", "renameat", "renameat2", "ftruncate", "fallocate", "mkdir", "mkdirat"),
+    *("rename", "renameat", "renameat2", "ftruncate", "fallocate", "mkdir", "mkdirat", "sync_file_range"),
 )
-_SYNCS = {"fsync", "fdatasync"}
+#: Whatever makes durable what was written, or hurries it to the device.
+_SYNCS = {"fsync", "fdatasync", "sync_file_range"}
 _GROWS = {"write", "pwrite64", "pwritev", "openat", "ftruncate", "fallocate", "mkdir", "mkdirat", "rename"}
 _LINE = re.compile(r"^\d+\s+(?P<call>\w+)\((?P<rest>.*)$")
 _WAIT_SECONDS = 20.0

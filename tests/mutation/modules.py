@@ -30,6 +30,19 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
         "execution/again",
         "execution/drift",
     ),
+    # What a crash of a store in a folder is recovered by.
+    "journal": (
+        "adapters/filesystem/applied",
+        "adapters/filesystem/apply",
+        "adapters/filesystem/follower",
+        "adapters/filesystem/frame",
+        "adapters/filesystem/journal",
+        "adapters/filesystem/rebuild",
+        "adapters/filesystem/remaking",
+        "adapters/filesystem/removal",
+        "adapters/filesystem/ring",
+        "adapters/filesystem/settler",
+    ),
     "retention": (
         "domain/retention",
         "application/holding",
@@ -53,10 +66,20 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
         "application/audit/export_source",
         "application/audit/log_keeping",
         "application/audit/log_tiles",
+        "adapters/filesystem/order",
+        "adapters/filesystem/trail_draft",
+        "adapters/filesystem/trails",
     ),
 }
 #: What looks at several of these modules.
 BESIDES = (
+    "tests/adapters/filesystem/test_committer.py",
+    "tests/adapters/filesystem/test_store.py",
+    "tests/conformance/test_committing.py",
+    "tests/conformance/test_trailing.py",
+    "tests/crash/test_crash_states.py",
+    "tests/crash/test_hazards_disk.py",
+    "tests/crash/test_large_values.py",
     "tests/application/recovery/test_decision_tree.py",
     "tests/application/test_keyframes.py",
 )

@@ -25,6 +25,7 @@ def test_the_core_is_tried_in_every_manner_and_each_extra_with_newest_and_lowest
         "core-3.99",
         "core-3.99-lowest",
         "core-sdist",
+        "core-lowest-sdist",
         "kelp",
         "kelp-lowest",
     ]
