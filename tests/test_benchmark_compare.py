@@ -13,13 +13,14 @@ from benchmarks.compare import __main__ as command
 from benchmarks.compare.contenders.plain import Plain
 from benchmarks.compare.figures import Figures
 from benchmarks.compare.lanes import LANES, PAIRS, Lane
-from benchmarks.compare.pages import between_markers, write
+from benchmarks.compare.pages import SHOWN, between_markers, shown, write
 from benchmarks.compare.plots import pictures
 from benchmarks.compare.sizes import Sizes
 from benchmarks.compare.states import constant, next_state, with_images
 from benchmarks.compare.tables import page, ratios
 from benchmarks.peers.environment import EnvironmentUnavailableError
 
+ROOT = Path(__file__).parent.parent
 TINY = Sizes({2_000: 4}, 2, {2: 2}, 3, (2, 4), 60.0)
 #: What a contender names that is made of nothing but Python.
 PACKAGES = ()
@@ -97,6 +98,28 @@ def test_the_pages_and_pictures_are_made_of_what_was_kept(compared, tmp_path):
     told = page(kept)
     assert "| plain JSON + fsync + rename | files | synced |" in told
     assert "DBOS" not in told.partition("### ")[2], "whoever was not asked has no row of figures"
+
+
+def test_below_the_table_of_the_readme_stand_pictures_with_what_they_say(compared, tmp_path):
+    _, kept = compared
+    (tmp_path / "docs").mkdir()
+    for page_of_project in ("README.md", "docs/comparison.md"):
+        (tmp_path / page_of_project).write_text("<!-- compare:start -->\n<!-- compare:end -->\n")
+    write(kept, tmp_path / "build", tmp_path, into_pages=True)
+    readme = (tmp_path / "README.md").read_text()
+    _, table, commit, resume = readme.removesuffix("\n<!-- compare:end -->\n").split("\n\n")
+    assert table == ratios(Figures(kept))
+    assert commit.startswith("![A durable step, state of 2 KB: median. plain JSON + fsync + rename ")
+    assert commit.endswith(" ms](docs/pictures/compare-commit.svg)") and "; Holdfast, files " in commit
+    assert resume.startswith("![Killed with -9: ") and resume.endswith("](docs/pictures/compare-resume.svg)")
+    assert all((tmp_path / "docs" / "pictures" / name).exists() for name in SHOWN)
+    assert shown({}) == [], "what was not measured is not drawn"
+
+
+def test_the_readme_says_what_its_pictures_show():
+    drawn = {name: (ROOT / "docs" / "pictures" / name).read_text("utf-8") for name in SHOWN}
+    pictures_of_page = "\n\n".join(shown(drawn))
+    assert f"|\n\n{pictures_of_page}\n<!-- compare:end -->" in (ROOT / "README.md").read_text("utf-8")
 
 
 def test_a_state_that_comes_back_as_another_fails_the_run(tmp_path):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +12,31 @@ from benchmarks.compare.figures import Figures
 from benchmarks.compare.plots import pictures
 from benchmarks.compare.tables import page, ratios
 
+#: What the short form shows; the page of the comparison has the others, too.
+SHOWN = ("compare-commit.svg", "compare-resume.svg")
+WORDS = re.compile(r">([^<]+)</text>")
 MARKED = re.compile(r"(<!-- compare:start -->\n).*?(<!-- compare:end -->)", re.DOTALL)
 
 
 def readme(results: dict[str, Any]) -> str:
-    """Write the short form: each peer as a ratio."""
+    """Write the short form: each peer as a ratio, and pictures of what it takes."""
     return (
         "How many times as much as Holdfast each peer takes, on the same store and disk, in one run "
         "(`make compare`). Below 1, in bold, Holdfast loses. "
-        "[Everything that was measured, and how](docs/comparison.md).\n\n" + ratios(Figures(results))
+        "[Everything that was measured, and how](docs/comparison.md).\n\n"
+        + "\n\n".join([ratios(Figures(results)), *shown(pictures(results))])
     )
+
+
+def shown(drawn: Mapping[str, str]) -> list[str]:
+    """Show pictures of bars; who does not see them reads what they say."""
+    return [f"![{_words(drawn[name])}](docs/pictures/{name})" for name in SHOWN if name in drawn]
+
+
+def _words(bars: str) -> str:
+    title, *rest = map(unescape, WORDS.findall(bars))
+    told = [f"{name} {value}" for name, value in zip(rest[::2], rest[1::2], strict=True)]
+    return f"{title}. {'; '.join(told)}"
 
 
 def write(results: dict[str, Any], build: Path, root: Path, *, into_pages: bool) -> list[Path]:
