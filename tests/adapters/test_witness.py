@@ -249,6 +249,51 @@ def test_nobody_is_followed_elsewhere(tmp_path: Path):
             assert post_to_witness(server.url, b"x")[0] == 307
 
 
+HEADERS = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n"
+TOO_LONG = BODY_BYTES_MAX + 1
+
+
+def answered(answer: bytes) -> tuple[int, bytes, str]:
+    """Ask somebody who answers with these bytes and is gone then."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def speak() -> None:
+            caller, _ = server.accept()
+            with caller:
+                while not caller.recv(1000).endswith(b"body"):
+                    pass
+                caller.sendall(answer)
+
+        thread = threading.Thread(target=speak)
+        thread.start()
+        try:
+            return post_to_witness(f"http://127.0.0.1:{server.getsockname()[1]}", b"body")
+        finally:
+            thread.join()
+
+
+def test_an_answer_is_read_to_its_end():
+    assert answered(HEADERS.format(5).encode() + b"whole") == (200, b"whole", "text/plain")
+    chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nwhole\r\n0\r\n\r\n"
+    assert answered(chunked) == (200, b"whole", "")
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (HEADERS.format(9).encode(), "cut off 9 bytes before its end"),
+        (HEADERS.format(9).encode() + b"half", "cut off 5 bytes before its end"),
+        (b"HTTP/1.1 200 OK\r\nContent-Type: text/pl", "does not tell its length"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf", "does not answer"),
+        (HEADERS.format(TOO_LONG).encode() + bytes(TOO_LONG), f"longer than {BODY_BYTES_MAX} bytes"),
+    ],
+    ids=["nothing", "half", "headers", "chunk", "long"],
+)
+def test_a_cut_answer_is_none(answer: bytes, why: str):
+    with pytest.raises(CheckpointReadError, match=why):
+        answered(answer)
+
+
 def test_a_proxy_is_not_asked_for_what_is_here(monkeypatch):
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     monkeypatch.delenv("no_proxy", raising=False)

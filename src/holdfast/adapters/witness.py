@@ -9,15 +9,14 @@ import logging
 import os
 import socket
 import threading
-import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from http.client import HTTPException
+from http.client import HTTPException, HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
-from typing import IO, Any
+from typing import Any
 
 from holdfast.domain.errors import (
     CheckpointCorruptError,
@@ -242,13 +241,13 @@ def is_loopback(host: str) -> bool:
     return host == "localhost"
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Follows nobody elsewhere."""
+class _AsItIs(urllib.request.HTTPErrorProcessor):
+    """Answers what was answered: a refusal is read as anything else, and nobody is followed elsewhere."""
 
-    def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
-    ) -> None:
-        return None
+    def http_response(self, request: urllib.request.Request, response: HTTPResponse) -> HTTPResponse:
+        return response
+
+    https_response = http_response
 
 
 def post_to_witness(url: str, body: bytes) -> tuple[int, bytes, str]:
@@ -260,22 +259,31 @@ def post_to_witness(url: str, body: bytes) -> tuple[int, bytes, str]:
 
     Raises:
         ConfigError: if the URL is none for HTTP.
-        CheckpointReadError: if nobody answers.
+        CheckpointReadError: if nobody answers, or not to the end.
     """
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError("this is no address of a witness", place=url, hint="Write http://HOST:PORT.")
-    handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
+    handlers: list[urllib.request.BaseHandler] = [_AsItIs()]
     if is_loopback(parts.hostname):
         # A proxy has a loopback of its own.
         handlers.append(urllib.request.ProxyHandler({}))
     request = urllib.request.Request(url.rstrip("/") + PATH, body, {"Content-Type": "text/plain"})
     try:
         with urllib.request.build_opener(*handlers).open(request, timeout=TIMEOUT_SECONDS) as reply:
-            return reply.status, reply.read(BODY_BYTES_MAX), reply.headers.get("Content-Type", "")
-    except urllib.error.HTTPError as refusal:
-        with refusal:
-            return refusal.code, refusal.read(BODY_BYTES_MAX), refusal.headers.get("Content-Type", "")
+            return reply.status, _whole(reply), reply.headers.get("Content-Type", "")
     except (OSError, HTTPException) as fault:
         why = getattr(fault, "reason", None) or fault
         raise CheckpointReadError(f"the witness does not answer ({why})", place=url) from None
+
+
+def _whole(reply: HTTPResponse) -> bytes:
+    """Read an answer; one that was cut off is none, whatever can be read of it."""
+    if reply.length is None and not reply.chunked:
+        raise HTTPException("its answer does not tell its length")
+    body = reply.read(BODY_BYTES_MAX + 1)
+    if len(body) > BODY_BYTES_MAX:
+        raise HTTPException(f"its answer is longer than {BODY_BYTES_MAX} bytes")
+    if reply.length:
+        raise HTTPException(f"its answer is cut off {reply.length} bytes before its end")
+    return body
