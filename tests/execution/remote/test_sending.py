@@ -14,6 +14,7 @@ import pytest
 import holdfast
 from holdfast import Retry, RunOptions, RunResult, Workflow
 from holdfast.domain.errors import AgentFailedError, ConfigError, InvalidStateError
+from holdfast.domain.record import Lease
 from holdfast.execution.engines.port import WorkerLostError
 from holdfast.execution.outcome import RunStatus
 from tests.execution.clocks import AgentClock, Looks
@@ -227,6 +228,48 @@ def test_a_run_that_comes_later_waits_for_the_worker_of_the_one_before(tmp_path:
     result = run(one_agent(slow, later), store_in(tmp_path))
     assert (result.value, calls, later.errands) == ("late", [1], [])
     assert [one["description"] for one in state_of(store_in(tmp_path)).decisions] == ["begun"]
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_a_worker_of_the_run_before_that_left_before_it_began_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_killed: bool
+) -> None:
+    """It has taken the step, and was killed, or heard that its run is gone, before it recorded anything."""
+    store, nobody, looks = store_in(tmp_path), Elsewhere(), Looks(monkeypatch)
+    sent = threading.Event()
+
+    def never(function: Any) -> None:
+        sent.set()
+        threading.Event().wait()
+
+    nobody.meanwhile = never
+
+    async def abandoned() -> None:
+        with holdfast.open(store) as own:
+            running = asyncio.ensure_future(one_agent(lambda ctx: 7, nobody, name="step").run(own, "WF-1"))
+            await asyncio.to_thread(sent.wait)
+            lease = other.lease_of("WF-1")
+            assert lease is not None
+            other.release_lease(lease)
+            taken = other.acquire_lease("WF-1", "another")
+            running.cancel()
+            await asyncio.wait({running})
+            other.release_lease(taken)
+
+    def leave_it(taken: Lease) -> None:
+        looks.wait()
+        if is_killed:
+            other.renew_lease(taken, ttl_seconds=0)
+        else:
+            other.release_lease(taken)
+
+    with holdfast.open(store) as other:
+        asyncio.run(abandoned())
+        taken = other.acquire_lease("WF-1~step", "worker")
+        leaving = threading.Thread(target=leave_it, args=(taken,))
+        leaving.start()
+        assert run(one_agent(lambda ctx: 7, Elsewhere(), name="step"), store).value == 7
+        leaving.join()
 
 
 def test_an_agent_that_takes_too_long_is_fenced_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

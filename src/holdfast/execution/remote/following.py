@@ -48,6 +48,11 @@ class ChildWatch:
         """Questions of the worker that somebody has to answer."""
         return set(self._answering.values())
 
+    @property
+    def is_left(self) -> bool:
+        """Whether nobody had the step when it was last looked at."""
+        return self._left_at is not None
+
     async def look(self) -> None:
         """Look once.
 

@@ -140,6 +140,9 @@ async def _waited(future: asyncio.Future[Any] | None, watch: ChildWatch, engine:
             if future is not None:
                 future.cancel()
             return found
+        if future is None and watch.is_left:
+            # Whoever had the step when this run began may have been killed before it began the attempt.
+            raise WorkerLostError("whoever had the step left it without a word")
     outcome: Outcome = future.result()
     return outcome
 
