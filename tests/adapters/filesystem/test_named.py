@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -48,6 +51,26 @@ def test_what_is_pending_is_not_written_into_the_store_that_took_the_place(tmp_p
     again = opened(tmp_path / "store", read_only=True)
     assert again.head("w") == expected
     again.close()
+
+
+@pytest.mark.parametrize("value_bytes", [100, 3_000_000], ids=["in the journal", "beside it"])
+def test_nothing_is_committed_into_the_store_that_took_the_place(tmp_path, value_bytes) -> None:
+    store = opened(tmp_path / "store", journal_bytes=4_000_000)
+    assert store.commit([checkpoint("w", store.head("w"))]) == [None]
+    before = store.head("w")
+    (tmp_path / "store").rename(tmp_path / "moved")
+    opened(tmp_path / "store").close()
+    untouched = files_below(tmp_path / "store")
+    value = bytes(value_bytes)
+    blobs = {hashlib.sha256(value).hexdigest(): value}
+    with pytest.raises(StoreNotFoundError):
+        store.commit([replace(checkpoint("w", before), blobs=blobs)])
+    assert files_below(tmp_path / "store") == untouched
+    store.close()
+
+
+def files_below(folder: Path) -> set[Path]:
+    return {path for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("what", ["journal", "ring"])

@@ -194,6 +194,8 @@ class Committer:
             weights.append(weight(commit))
         if max(weights, default=0) <= self._frame_bytes_max:
             return self._commit_all(commits, weights, None)
+        # What is written beside the journal must not go into another store that stands there by now.
+        self.journal.place.check()
         with Staging(self._disk) as staging:
             slimmed = [slim(commit, staging, self._frame_bytes_max) for commit in commits]
             return self._commit_all(slimmed, list(map(weight, slimmed)), staging)

@@ -135,14 +135,18 @@ class FilesystemStore:
         return self._read_only
 
     def _alive(self) -> None:
+        self._check_own()
+        # What is open would be written as if the rest were there, and what is not would be made anew.
+        self._folder.check()
+
+    def _check_own(self) -> None:
+        """Refuse what was closed, and begin anew in a forked child."""
         if self._closed:
             raise StoreClosedError("the store is closed", place=self.url)
         if self._pid != os.getpid():
             with self._reopening:
                 if self._pid != os.getpid():
                     self._begin()
-        # What is open would be written as if the rest were there, and what is not would be made anew.
-        self._folder.check()
 
     def let_go(self) -> None:
         """In a forked child, at once: a descriptor it holds would keep the locks of a parent that dies."""
@@ -153,6 +157,10 @@ class FilesystemStore:
 
     def _writer(self) -> Committer:
         self._alive()
+        return self._appender()
+
+    def _appender(self) -> Committer:
+        """Answer who appends to the journal; its own name is looked at then, and stands for the folder's."""
         if self._committer is None:
             raise StoreReadOnlyError(
                 "the store was opened for reading only", place=self.url, hint="Open it without read_only."
@@ -168,7 +176,8 @@ class FilesystemStore:
     # -- writing -----------------------------------------------------------------------------
 
     def commit(self, commits: Sequence[Commit]) -> list[Exception | None]:
-        committer = self._writer()
+        self._check_own()
+        committer = self._appender()
         try:
             outcomes = committer.commit(commits)
         except WRITE_FAULTS as error:
