@@ -215,7 +215,7 @@ def read_lines(path: Path) -> list[bytes]:
 
 def check_payloads(files: Iterator[Path], sessions: dict[str, list[bytes]]) -> int:
     """Compare payloads with what the entries commit to; answer how many there are."""
-    count = 0
+    seen = set()
     for path in files:
         for number, line in enumerate(read_lines(path), 1):
             fields = json.loads(line)
@@ -224,11 +224,13 @@ def check_payloads(files: Iterator[Path], sessions: dict[str, list[bytes]]) -> i
                 fields["text"].encode() if has_text else base64.b64decode(fields["base64"], validate=True)
             )
             lines = sessions[fields["session"]]
-            entry = json.loads(lines[fields["seq"] - json.loads(lines[0])["seq"]])
-            is_right = entry["data"]["payload"] == "sha256:" + sha(stored).hex()
+            at = fields["seq"] - json.loads(lines[0])["seq"]
+            is_right = at >= 0 and json.loads(lines[at])["data"]["payload"] == "sha256:" + sha(stored).hex()
             need(is_right, f"line {number} of {path.name} is not what its entry commits to")
-            count += 1
-    return count
+            key = fields["session"], fields["seq"]
+            need(key not in seen, f"line {number} of {path.name} is there twice")
+            seen.add(key)
+    return len(seen)
 
 
 def check_folder(folder: Path, vkey: str) -> str:

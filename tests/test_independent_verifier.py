@@ -167,6 +167,19 @@ def test_what_is_forged_in_a_real_export_is_found(
     assert result.returncode == 1 and result.stderr.startswith("WRONG"), result.stdout
 
 
+def test_a_payload_that_is_there_twice_hides_none_that_is_missing(
+    exported: tuple[Path, str], tmp_path: Path
+) -> None:
+    folder, key = exported
+    shutil.copytree(folder / "one", tmp_path / "export")
+    (tmp_path / "export" / "SHA256SUMS").unlink()
+    [path] = (tmp_path / "export").glob("sessions/*/payloads.jsonl")
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[1] * len(lines))
+    result = run(tmp_path / "export", key, cwd=tmp_path)
+    assert result.returncode == 1 and "is there twice" in result.stderr
+
+
 def test_the_key_of_somebody_else_verifies_nothing(tmp_path: Path) -> None:
     write_export(SMALL, tmp_path)
     other = "example.com/log/testdata+33d7b496+AeHTu4Q3hEIMHNqc6fASMsq3rKNx280NI+oO5xCFkkSx"

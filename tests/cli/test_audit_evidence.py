@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli.exits import Exit
+from holdfast.domain.note import parse_note
 from holdfast.domain.tlogproof import TlogProof, parse_tlog_proof
+from holdfast.domain.treehead import parse_head
 from tests.cli.conftest import Run
 from tests.trails import LOG_KEY, WITNESS_KEY
 
@@ -64,3 +66,35 @@ def test_the_key_of_another_log_does_not_help(run: Run, proof: TlogProof):
 def test_a_witness_that_is_asked_for_must_have_signed(run: Run, proof: TlogProof, signed: tuple[Path, str]):
     given = ("--key", signed[1], "--witness", WITNESS_KEY.key)
     assert run("audit", "verify", "p.tlog-proof", *given).exit_code == Exit.INCONCLUSIVE
+
+
+def test_a_head_that_was_seen_before_is_compared(run: Run, proof: TlogProof, signed: tuple[Path, str]):
+    verify = ("audit", "verify", "p.tlog-proof", "--key", signed[1])
+    head = parse_head(parse_note(proof.checkpoint).text)
+    Path("seen").write_bytes(proof.checkpoint)
+    told = run(*verify, "--pin", "seen", "--json")
+    assert (told.exit_code, told.data["level"], told.data["required"]) == (0, "pinned head", "pinned head")
+    result = run(*verify, "--pin", f"{head.size}:{'0' * 64}")
+    assert result.exit_code == Exit.NOT_VERIFIED and "of the same size, is another one" in result.err
+    result = run(*verify, "--pin", f"{head.size + 4}:{'0' * 64}")
+    assert result.exit_code == Exit.INCONCLUSIVE and "pinned head was not reached" in result.out
+    Path("other").write_text("another.example/log\n3\n" + "A" * 43 + "=\n")
+    result = run(*verify, "--pin", "other")
+    assert result.exit_code == Exit.NOT_VERIFIED and "of another log" in result.err
+
+
+@pytest.mark.parametrize(
+    ("level", "leave"),
+    [("chain", 0), ("signed", 0), ("pinned", Exit.INCONCLUSIVE), ("witness", Exit.INCONCLUSIVE)],
+)
+def test_the_level_that_is_required_of_a_proof_has_to_be_reached(
+    run: Run, proof: TlogProof, signed: tuple[Path, str], level: str, leave: int
+):
+    verify = ("audit", "verify", "p.tlog-proof", "--require", level)
+    assert run(*verify, "--key", signed[1]).exit_code == leave
+    assert run(*verify).exit_code == Exit.INCONCLUSIVE
+
+
+def test_a_proof_is_nothing_to_remember_a_log_by(run: Run, proof: TlogProof, signed: tuple[Path, str]):
+    result = run("audit", "verify", "p.tlog-proof", "--key", signed[1], "--remember", "seen")
+    assert result.exit_code == Exit.USAGE and not Path("seen").exists()

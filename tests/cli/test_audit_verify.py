@@ -220,6 +220,39 @@ def test_who_remembers_what_was_seen_finds_a_store_that_was_put_back(
     assert Path("seen").read_text() == second
 
 
+def test_a_part_of_a_log_does_not_take_the_place_of_a_head_that_it_was_not_compared_with(
+    run: Run, signed: tuple[Path, str]
+):
+    store, key = signed
+    verify = ("audit", "verify", "--key", key, "--remember", "seen")
+    assert run(*verify, "--store", store).exit_code == Exit.DONE
+    first = Path("seen").read_text()
+    run("audit", "anchor", "--store", store)
+    run("audit", "export", "one", "--session", "s-1", "--store", store)
+    result = run(*verify, "--require", "signed", "one")
+    assert result.exit_code == Exit.INCONCLUSIVE and "seen stays as it was" in result.err
+    assert Path("seen").read_text() == first
+    # Where nothing was seen yet, there is nothing to compare with.
+    assert run("audit", "verify", "--key", key, "--remember", "new", "one").exit_code == Exit.DONE
+    newest = Path("new").read_text()
+    assert int(newest.splitlines()[1]) > int(first.splitlines()[1])
+    assert run(*verify[:-1], "new", "one").exit_code == Exit.DONE
+    assert run(*verify, "--store", store).exit_code == Exit.DONE
+    assert Path("seen").read_text() != first
+
+
+def test_a_part_of_a_log_says_that_it_is_one(run: Run, signed: tuple[Path, str]):
+    store, key = signed
+    run("audit", "export", "one", "--session", "s-1", "--store", store)
+    result = run("audit", "verify", "one", "--key", key)
+    told = {line.split()[0]: line for line in result.out.splitlines()}
+    assert "this is one session alone" in told["part"] and "were not looked at" in told["part"]
+    assert "it may have gone on" in told["part"]
+    assert "everything that is here is anchored" in told["tail"]
+    assert run("audit", "verify", "one", "--key", key, "--json").data["part"] == "session"
+    assert run("audit", "verify", "--key", key, "--store", store, "--json").data["part"] == ""
+
+
 def test_a_log_without_a_name_is_not_remembered(run: Run, store: Path):
     result = run("audit", "verify", "--remember", "seen", "--store", store)
     assert result.exit_code == Exit.DONE and "has no name yet" in result.err

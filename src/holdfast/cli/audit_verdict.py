@@ -72,6 +72,8 @@ def _lines(report: LogReport, required: Level, remark: str) -> list[tuple[str, s
         ("covered", coverage(report)),
         ("tail", tail(report)),
     ]
+    if report.part:
+        lines.insert(3, ("part", part(report)))
     if remark:
         lines.append(("signatures", safe(remark)))
     if report.untold:
@@ -98,6 +100,16 @@ def _payloads(report: LogReport) -> str:
     return f"{report.payloads:,} as committed, {report.erased:,} {'erased' if is_told else 'gone'}"
 
 
+def part(report: LogReport) -> str:
+    """Say how much of a log was not looked at, and what that leaves open."""
+    what = "one session" if report.part == "session" else "a period"
+    others = max(report.head.size - report.entries, 0)
+    said = f"this is {what} alone; {counted(others, 'entry')} of the log are not here and were not looked at"
+    if report.part == "session" and report.open_sessions:
+        said += "; the session is not closed, so it may have gone on"
+    return said
+
+
 def coverage(report: LogReport) -> str:
     """Say how many entries are covered by what, from the first."""
     sizes = (
@@ -112,7 +124,7 @@ def coverage(report: LogReport) -> str:
 def tail(report: LogReport, now: datetime | None = None) -> str:
     """Say how much nothing but a chain covers, and for how long."""
     if not report.tail:
-        return "everything is anchored"
+        return "everything that is here is anchored" if report.part else "everything is anchored"
     waiting = f", {report.waiting:,} of them not in the tree yet" if report.waiting else ""
     return f"{counted(report.tail, 'entry')} not anchored, {_since(report.tail_since, now)}{waiting}"
 

@@ -9,7 +9,7 @@ import click
 
 from holdfast.cli.audit_files import write_file
 from holdfast.cli.audit_opening import looking
-from holdfast.cli.audit_trust import LEVELS, Known, level_of, read_keys
+from holdfast.cli.audit_trust import LEVELS, Known, level_of, read_keys, read_pin
 from holdfast.cli.audit_verdict import leave_of, print_report
 from holdfast.cli.bars import bar
 from holdfast.cli.exits import Exit
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from holdfast.application.audit.audit_log import AuditLog
     from holdfast.application.audit.export_source import ExportSource
     from holdfast.domain.log_check import Level, LogReport
-    from holdfast.domain.treehead import TreeHead
 
 
 @click.command("verify", cls=StoreCommand)
@@ -78,21 +77,26 @@ def command(
     Example:
       holdfast audit verify export/ --key log.vkey --pin head --require pinned
     """
+    is_proof = export is not None and not os.path.isdir(export)
+    if is_proof and remember is not None:
+        raise click.UsageError(
+            "--remember is for a log or an export: a proof says nothing of what came before"
+        )
     if remember is not None and os.path.exists(remember):
         pins = (*pins, remember)
     known = Known(read_keys(keys), pins, read_keys(witnesses), quorum)
     required = level_of(require) if require else known.level
-    if export is not None and not os.path.isdir(export):
+    if export is not None and is_proof:
         from holdfast.cli.audit_evidence import verify_proof
 
-        raise click.exceptions.Exit(verify_proof(call, export, entry, known))
+        raise click.exceptions.Exit(verify_proof(call, export, entry, known, required))
     if export is None:
         report = _verify_store(call, known, required, payloads=payloads)
     else:
         report = _verify_export(call, export, known, required)
     leave = leave_of(report, required)
     if remember is not None and leave is Exit.DONE:
-        _remember(call.output, report.head, remember)
+        leave = _remember(call.output, report, remember)
     raise click.exceptions.Exit(leave)
 
 
@@ -142,12 +146,19 @@ def _verify_export(call: Call, folder: str, known: Known, required: Level) -> Lo
     return report
 
 
-def _remember(output: Output, head: TreeHead, path: str) -> None:
-    """Put the head that was seen into a file."""
-    if head.origin:
-        write_file(path, head.text().encode())
-    else:
+def _remember(output: Output, report: LogReport, path: str) -> Exit:
+    """Put the head that was seen into a file; not in the place of one that it was not compared with."""
+    head = report.head
+    if not head.origin:
         output.note("Nothing to remember: the log has no name yet. `holdfast audit anchor` gives it one.")
+    elif os.path.exists(path) and report.pinned_size < read_pin(path, head.origin).size:
+        output.note(
+            f"{path} stays as it was: a part of a log cannot be compared with it, only the whole can."
+        )
+        return Exit.INCONCLUSIVE
+    else:
+        write_file(path, head.text().encode())
+    return Exit.DONE
 
 
 def _nobody(key: bytes, message: bytes, signature: bytes) -> bool:

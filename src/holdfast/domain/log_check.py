@@ -126,6 +126,7 @@ class LogReport:
         fault_count: how much is wrong.
         faults: the first of these, those nearest to the start first.
         untold: workflows of the store that the log should tell of, and does not.
+        part: what of the log was looked at, `session` or `period`; empty for all of it.
     """
 
     level: Level
@@ -148,6 +149,7 @@ class LogReport:
     fault_count: int
     faults: tuple[Fault, ...]
     untold: tuple[str, ...] = ()
+    part: str = ""
 
     @property
     def first_fault(self) -> Fault | None:

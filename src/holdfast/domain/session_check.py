@@ -8,7 +8,7 @@ its first and its last entry was left out, and nothing of what was before and af
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointError
 from holdfast.domain.log_check import Level, LogReport, Mark, Trust, read_mark
@@ -60,7 +60,9 @@ def verify_evidence(evidence: SessionEvidence, trust: Trust) -> LogReport:
         faults.add(_unproven(evidence, problem, proving.bare))
     for found in (*_pin_faults(mark, trust), *evidence.faults):
         faults.add(found)
-    return _report(walk, mark, faults, trust, proving.proven, index + 1 - proving.proven, since)
+    part = "period" if is_period else "session"
+    report = _report(walk, mark, faults, trust, proving.proven, index + 1 - proving.proven, since)
+    return replace(report, part=part)
 
 
 class _Proving:

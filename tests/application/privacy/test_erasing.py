@@ -353,3 +353,17 @@ def test_a_hold_on_a_workflow_keeps_what_was_sealed_there(sealed: CheckpointServ
     assert sealed.restore_checkpoint("U@latest").context["note"] == Personal("alice", MARK)
     sealed.holds.release(hold.id, reason="closed")
     sealed.erasure.subject("alice", reason="request 24")
+
+
+def test_a_hold_on_a_person_keeps_what_was_sealed_for_others_where_it_is_about_them(
+    sealed: CheckpointService,
+) -> None:
+    sealed.subjects.declare("U", "carol")
+    sealed.fork_workflow("U@latest", "F")
+    hold = sealed.holds.place(subject="carol", reason="case 7")
+    with pytest.raises(LegalHoldError, match="case 7"):
+        sealed.erasure.subject("alice", reason="request 25")
+    for workflow_id in ("U", "F"):
+        assert sealed.restore_checkpoint(f"{workflow_id}@latest").context["note"] == Personal("alice", MARK)
+    sealed.holds.release(hold.id, reason="closed")
+    sealed.erasure.subject("alice", reason="request 25")

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from holdfast.application.audit.missing import is_told
+from holdfast.application.forks import with_forks
 from holdfast.application.holding import Holds
 from holdfast.application.kit import Kit
 from holdfast.application.privacy.import_erasure import without_payloads
@@ -231,10 +233,18 @@ class Eraser:
 
     def _check_sealed(self, subject: str) -> None:
         """Refuse to destroy a person's key while a held workflow has something sealed with it."""
-        for hold in self._holds.listing():
-            if hold.workflow_id is not None and self._exporter.has_sealed(hold.workflow_id, subject):
-                with self._trail.refusals(hold.workflow_id):
-                    self._holds.check(workflow_id=hold.workflow_id)
+        for workflow_id in self._held():
+            if self._exporter.has_sealed(workflow_id, subject):
+                with self._trail.refusals(workflow_id):
+                    self._holds.check(workflow_id=workflow_id)
+
+    def _held(self) -> list[str]:
+        """Name the workflows that a hold covers, by themselves or for a person whom they are about."""
+        holds = self._holds.listing()
+        people = {hold.subject for hold in holds} - {None}
+        about = [known.workflows for known in self._subjects.listing() if known.pseudonym in people]
+        named = [hold.workflow_id for hold in holds if hold.workflow_id is not None]
+        return [*named, *with_forks(self._kit, chain.from_iterable(about))]
 
     def _check_holds(self, workflow_ids: Sequence[str], subject: str | None = None) -> None:
         with self._trail.refusals(workflow_ids[0] if workflow_ids else ""):
