@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
+from unittest.mock import ANY
 
 import pytest
 
@@ -12,12 +14,14 @@ from holdfast.adapters.memory import MemoryStore
 from holdfast.application.keyframes import ReadKeyframe
 from holdfast.application.records import Body, Opened, build, change_body, open_record
 from holdfast.application.restore import Restorer, open_alone
+from holdfast.application.survey import survey
 from holdfast.domain import delta
 from holdfast.domain.errors import (
     CheckpointCorruptError,
     CheckpointError,
     CheckpointNotFoundError,
     ChecksumMismatchError,
+    StoreDamageWarning,
 )
 from holdfast.domain.ids import GENESIS
 from holdfast.domain.record import Head, Keyframe
@@ -84,7 +88,6 @@ def test_a_keyframe_that_its_record_does_not_name_is_refused() -> None:
     other = filled(1).store._workflows["W"].keyframes[1]  # type: ignore[attr-defined]
     forged = other.data.replace(b'"n":0', b'"n":9')
     import hashlib
-    from dataclasses import replace
 
     entry = replace(other.entry, sha256=hashlib.sha256(forged).hexdigest())
     workflow.keyframes[1] = Keyframe(entry, forged)
@@ -185,3 +188,40 @@ def test_changes_that_leave_no_object_are_no_state() -> None:
     restorer = Restorer(MemoryStore(), Formats())
     with pytest.raises(CheckpointCorruptError, match="is not an object"):
         restorer._apply(ReadKeyframe({"n": 1}, GENESIS, False, False), [record], ())
+
+
+def with_a_complete_one() -> FailingStore:
+    """Make a store with a checkpoint that was made complete, as the state before it could not be read."""
+    store = FailingStore()
+    service = make_service(store)
+    for number in (1, 2):
+        service.create_checkpoint("W", {"n": number, "lost": "full"})
+    store.fail("keyframe", CheckpointCorruptError("damaged"))
+    service = make_service(store)
+    with pytest.warns(StoreDamageWarning):
+        service.create_checkpoint("W", {"n": 3})
+    service.create_checkpoint("W", {"n": 4, "full": "sha256:of nothing"})
+    return store
+
+
+def test_nothing_before_a_complete_checkpoint_is_a_part_of_its_state() -> None:
+    store = with_a_complete_one()
+    for sequence, context in ((2, {"n": 2, "lost": "full"}), (3, {"n": 3}), (4, {"n": 4, "full": ANY})):
+        for is_from_oldest in (False, True):
+            restored = restorer(store).restore("W", sequence, is_from_oldest=is_from_oldest)
+            assert restored.tree["context"] == context and restored.notes == ()
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_without_its_keyframe_a_complete_checkpoint_is_not_made_from_others(is_gone: bool) -> None:
+    store = with_a_complete_one()
+    keyframes = store.store._workflows["W"].keyframes  # type: ignore[attr-defined]
+    if is_gone:
+        del keyframes[3]
+    else:
+        keyframes[3] = replace(keyframes[3], data=keyframes[3].data.replace(b'"n":3', b'"n":9'))
+    for sequence in (3, 4):
+        with pytest.raises(CheckpointError):
+            restorer(store).restore("W", sequence)
+    assert restorer(store).restore("W", 2).tree["context"]["n"] == 2
+    assert [entry.sequence for entry in survey(store, "W").reachable] == [2, 1]

@@ -16,8 +16,8 @@ from tests.process.conftest import fast_folder as fast_folder
 from tests.recovery.places import Place
 
 
-def event(kind: str, cp_seq: int | None) -> Event:
-    return Event(1, datetime(2026, 1, 1, tzinfo=UTC), kind, "W", cp_seq=cp_seq)
+def event(kind: str, cp_seq: int | None, **data: str) -> Event:
+    return Event(1, datetime(2026, 1, 1, tzinfo=UTC), kind, "W", data=data, cp_seq=cp_seq)
 
 
 def filled(folder: Path, count: int = 6) -> Place:
@@ -45,7 +45,26 @@ def test_the_newest_that_was_made_is_remembered_until_a_recovery_told_of_it() ->
     assert told_by(event("CHECKPOINT_CREATED", 4), 3) == 4
     assert told_by(event("CHECKPOINT_CREATED", 2), 3) == 3
     assert told_by(event("CHECKPOINT_STATUS", 9), 3) == 3
-    assert told_by(event("WORKFLOW_RECOVERED", 2), 3) == 0
+    assert told_by(event("WORKFLOW_RECOVERED", 2), 3) == 2
+    assert told_by(event("WORKFLOW_RECOVERED", None), 3) == 0
+    assert told_by(event("WORKFLOW_RECOVERED", 2, mode="point_in_time"), 3) == 3
+
+
+@pytest.mark.parametrize("mode", ["latest", "full", "point_in_time"])
+def test_an_undisturbed_recovery_does_not_hide_what_is_lost_later(fast_folder: Path, mode: str) -> None:
+    place = filled(fast_folder)
+    with place.open() as service:
+        target = 2 if mode == "point_in_time" else None
+        service.recover_workflow("W", mode, target, checkpoint=False)
+    cut(place, 1)
+    with place.open() as service:
+        with pytest.raises(CheckpointCorruptError, match="tell of checkpoint 6"):
+            list(read_events(service._engine.kit.store, look(service._engine.kit.store, "W")))
+        result = service.recover_workflow("W")
+        assert result.passed_over == (6,) and "checkpoints up to 6" in result.warnings[0]
+        assert service.create_checkpoint("W", {"number": 7}).sequence > 6
+    with place.open() as service:
+        assert service.recover_workflow("W").passed_over == ()
 
 
 def test_records_that_are_cut_off_with_their_listing_are_passed_over_and_named(fast_folder: Path) -> None:

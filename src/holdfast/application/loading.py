@@ -21,6 +21,7 @@ from holdfast.domain.checkpoint import DEFAULT_MAX_RETRIES, SCHEMA_VERSION, Chec
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointCorruptError,
+    CheckpointNotFoundError,
     CheckpointReadError,
     CheckpointRecoveryError,
     ChecksumMismatchError,
@@ -147,7 +148,11 @@ def _since_keyframe(entries: list[Entry]) -> tuple[int, int, int]:
 
 
 def _fingerprint(kit: Kit, workflow_id: str, entry: Entry) -> tuple[object, ...]:
-    fields = record_fields(kit.store, workflow_id, entry, kit.vault)
+    """Answer what tells a checkpoint that only repeats the last one; of a damaged one nobody can tell."""
+    try:
+        fields = record_fields(kit.store, workflow_id, entry, kit.vault)
+    except CheckpointReadError:
+        return ()
     states = (_packed(fields.get(name), kit.packer) for name in ("stage_state", "agent_state"))
     names = (entry.type, entry.stage, entry.agent, *states, fields.get("handler"), fields.get("schema"))
     retries, parent = fields.get("max_retries", DEFAULT_MAX_RETRIES), fields.get("parent_id")
@@ -165,12 +170,13 @@ def record_fields(
 
     Its parent's checksum and the version of its state are among them also where its line leaves them out.
     """
-    [data] = store.records(workflow_id, entry.sequence, entry.sequence)
+    place = f"{workflow_id}@{entry.sequence}"
+    data = next(iter(store.records(workflow_id, entry.sequence, entry.sequence)), None)
+    if data is None:
+        raise CheckpointNotFoundError("the record of a checkpoint is gone", place=place)
     opened, parent = open_alone(store, data, workflow_id, entry.sequence, listed_parent)
     if opened.checksum != entry.checksum:
-        raise ChecksumMismatchError(
-            "the record is not the one that was committed", place=f"{workflow_id}@{entry.sequence}"
-        )
+        raise ChecksumMismatchError("the record is not the one that was committed", place=place)
     chain = [opened] if vault is None else unsealed([opened], vault, workflow_id, entry.sequence)
     return {"parent": parent, "schema": SCHEMA_VERSION, **read_fields(chain)[0]}
 

@@ -32,6 +32,7 @@ from holdfast.domain.errors import (
     CheckpointCorruptError,
     CheckpointError,
     CheckpointNotFoundError,
+    CheckpointReadError,
     ChecksumMismatchError,
     InvalidStateError,
     StoreDamageWarning,
@@ -203,10 +204,25 @@ class Reader:
             if event.seq > after and type in (None, event.type)
         )
         events = list(islice(matching, _at_most(limit)))
+        self._tell_events(workflow_id, events)
+        return events
+
+    def events_as_far(self, workflow_id: str, after: int) -> tuple[list[Event], CheckpointReadError | None]:
+        """Answer a workflow's events after one as far as they verify, and what ends that."""
+        events, problem = list[Event](), None
+        try:
+            for event in self._verified_events(workflow_id, after):
+                if event.seq > after:
+                    events.append(event)
+        except CheckpointReadError as found:
+            problem = found
+        self._tell_events(workflow_id, events)
+        return events, problem
+
+    def _tell_events(self, workflow_id: str, events: list[Event]) -> None:
         if self._trail is not None and events:
             facts = {"first": events[0].seq, "last": events[-1].seq}
             self._trail.note(*self._trail.told(AuditType.EVENTS_READ, workflow_id=workflow_id, facts=facts))
-        return events
 
     def _verified_events(self, workflow_id: str, after: int) -> Iterator[Event]:
         return map(self.with_values, self.opened_events(workflow_id, after))

@@ -30,6 +30,7 @@ _BEFORE_PAYLOAD = b',"payload":'
 #: How a record says so whose change is not in its line.
 _REDACTED = b'"redacted":true'
 _BEFORE_SCHEMA = b',"schema":"'
+_BEFORE_FULL = b',"full":"sha256:'
 _BEFORE_CHECKSUM = b',"checksum":"'
 _AFTER_CHECKSUM = b'"}\n'
 _CHECKSUM_BYTES = len("sha256:") + 64
@@ -101,7 +102,7 @@ def holds_placeholder(encoded: Encoded, plain: Any) -> bool:
 
 def full_body(keyframe_sha256: str) -> Body:
     """Refer to the keyframe of the same sequence for the whole state."""
-    return Body(f',"full":"sha256:{keyframe_sha256}"'.encode(), is_open=True)
+    return Body(_BEFORE_FULL + f'{keyframe_sha256}"'.encode(), is_open=True)
 
 
 def build(fields: bytes, body: Body, parent_checksum: str) -> tuple[bytes, str]:
@@ -210,6 +211,12 @@ def read_fields(opened: Sequence[Opened]) -> list[dict[str, Any]]:
     if len(fields) != len(opened) or not all(isinstance(line, dict) for line in fields):
         raise CheckpointCorruptError("a record is not an object", hint=recovery_hint())
     return list(fields)
+
+
+def is_complete(record: Opened) -> bool:
+    """Tell whether a verified record has its state whole, in the keyframe that it names."""
+    # Values may read like the field: only the decoder knows.
+    return _BEFORE_FULL in record.line and "full" in read_fields([record])[0]
 
 
 def all_operations(

@@ -14,6 +14,7 @@ from holdfast.application.records import (
     Opened,
     all_operations,
     claimed_checksum,
+    is_complete,
     may_be_redacted,
     open_record,
     read_fields,
@@ -146,8 +147,23 @@ class Restorer:
             chain = read_chain(self._store, workflow_id, first, sequence, read.checksum)
         else:
             chain = self._chain_with_own_record(workflow_id, keyframe, sequence)
+        complete = [first + at for at, record in enumerate(chain) if is_complete(record)]
+        if complete and complete[-1] > keyframe.sequence:
+            # Made where the state before could not be read: nothing that lies before is a part of it.
+            own = self._keyframe_of(workflow_id, complete[-1])
+            return self._from_keyframe(workflow_id, own, sequence, notes)
         opened = unsealed(chain, self._vault, workflow_id, first, read.checksum)
         return self._apply(read, opened, tuple(notes))
+
+    def _keyframe_of(self, workflow_id: str, sequence: int) -> KeyframeEntry:
+        """Look up the keyframe that a complete checkpoint has its state in."""
+        found = self._store.newest_keyframe(workflow_id, sequence)
+        if found is None or found.sequence != sequence:
+            place = f"{workflow_id}@{sequence}"
+            raise CheckpointNotFoundError(
+                "the keyframe of a complete checkpoint is gone", place=place, hint=_HINT
+            )
+        return found
 
     def _chain_with_own_record(
         self, workflow_id: str, keyframe: KeyframeEntry, sequence: int

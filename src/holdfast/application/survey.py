@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from holdfast.application.records import Opened, is_complete
 from holdfast.application.restore import open_alone
 from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError, ChecksumMismatchError
 from holdfast.domain.record import Entry
@@ -25,7 +26,8 @@ def survey(store: Store, workflow_id: str) -> Survey:
     entries = list(store.entries(workflow_id))
     keyframes = {keyframe.sequence: keyframe for keyframe in store.keyframes(workflow_id)}
     damage: list[Damage] = []
-    gone = {entry.sequence for entry in entries if not _has_record(store, workflow_id, entry, damage)}
+    # No change leads to a complete checkpoint: it is reached by its keyframe alone.
+    apart = {entry.sequence for entry in entries if not _has_change(store, workflow_id, entry, damage)}
     whole = [
         one for one in keyframes if not _add(damage, Piece.KEYFRAME, one, _keyframe(store, workflow_id, one))
     ]
@@ -33,26 +35,26 @@ def survey(store: Store, workflow_id: str) -> Survey:
     named |= {sha256: one for one in whole for sha256 in keyframes[one].blobs}
     for sha256, sequence in named.items():
         _add(damage, Piece.BLOB, sequence, _blob(store, sha256))
-    return Survey(tuple(damage), tuple(reachable(entries, whole, gone)))
+    return Survey(tuple(damage), tuple(reachable(entries, whole, apart)))
 
 
-def _has_record(store: Store, workflow_id: str, entry: Entry, damage: list[Damage]) -> bool:
-    """Tell whether a checkpoint's record is there and whole; note it if not, unless it was pruned."""
+def _has_change(store: Store, workflow_id: str, entry: Entry, damage: list[Damage]) -> bool:
+    """Tell whether a record leads on from the one before; its damage is noted, unless it was pruned."""
     try:
         [data] = store.records(workflow_id, entry.sequence, entry.sequence)
-        _verify(store, data, workflow_id, entry)
+        return not is_complete(_verified(store, data, workflow_id, entry))
     except (CheckpointError, ValueError) as problem:
         if not (entry.pruned and isinstance(problem, CheckpointNotFoundError | ValueError)):
             _add(damage, Piece.RECORD, entry.sequence, problem)
         return False
-    return True
 
 
-def _verify(store: Store, data: bytes, workflow_id: str, entry: Entry) -> None:
+def _verified(store: Store, data: bytes, workflow_id: str, entry: Entry) -> Opened:
     opened, _ = open_alone(store, data, workflow_id, entry.sequence)
     if opened.checksum != entry.checksum:
         place = f"{workflow_id}@{entry.sequence}"
         raise ChecksumMismatchError("the record is not the one that was committed", place=place)
+    return opened
 
 
 def _keyframe(store: Store, workflow_id: str, sequence: int) -> CheckpointError | None:

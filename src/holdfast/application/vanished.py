@@ -8,6 +8,7 @@ from contextlib import suppress
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import CheckpointReadError
 from holdfast.domain.event import Event, decode_event
+from holdfast.domain.recovery import RecoveryMode
 from holdfast.ports import Store
 
 #: Both events have the names of their entries in the trail.
@@ -18,10 +19,10 @@ _NAMES = tuple(f'"{name}"'.encode() for name in _TELLING)
 def told_by(event: Event, before: int) -> int:
     """Answer the newest checkpoint that is told of, one event later.
 
-    A recovery has given its own account of what was gone by then.
+    A recovery has given its own account of what was gone by then, beyond the checkpoint it went on from.
     """
     if event.type == AuditType.WORKFLOW_RECOVERED:
-        return 0
+        return before if _looks_back(event) else min(before, event.cp_seq or 0)
     return max(before, event.cp_seq or 0) if event.type == AuditType.CHECKPOINT_CREATED else before
 
 
@@ -38,10 +39,15 @@ def vanished(store: Store, workflow_id: str, after: int) -> tuple[int, ...]:
                 # Somebody went on meanwhile.
                 break
             if event.type == AuditType.WORKFLOW_RECOVERED:
-                told.clear()
+                told = {one for one in told if _looks_back(event) or one <= (event.cp_seq or 0)}
             elif event.cp_seq is not None and event.cp_seq > head.sequence:
                 told.add(event.cp_seq)
     return tuple(sorted(told, reverse=True))
+
+
+def _looks_back(event: Event) -> bool:
+    """Tell whether a recovery was to a point in time: it says nothing of what came after."""
+    return event.data.get("mode") == RecoveryMode.POINT_IN_TIME
 
 
 def _telling(store: Store, workflow_id: str, after: int) -> Iterator[Event]:

@@ -74,7 +74,7 @@ def reachable(entries: Sequence[Entry], keyframes: Sequence[int], broken: set[in
     Args:
         entries: all checkpoints by sequence, tombstones included.
         keyframes: sequences of those keyframes that are whole.
-        broken: sequences whose record is damaged or gone.
+        broken: sequences whose record is damaged or gone, or brings no change.
     """
     starts, found, is_open = set(keyframes), list[Entry](), False
     for entry in entries:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from holdfast.adapters.memory import MemoryStore
 from holdfast.application.app import App
+from holdfast.application.reading import Reader
 from holdfast.application.recovery.claiming import Claim, Claims
 from holdfast.application.recovery.owners import own_name
 from holdfast.application.recovery.recovering import RECOVERED_EVENT
@@ -28,6 +30,7 @@ from holdfast.domain.errors import (
     LeaseHeldError,
     NoValidCheckpointError,
 )
+from holdfast.domain.event import Event
 from holdfast.domain.plain import TypeRegistry
 from holdfast.domain.recovery import RecoveryMode, RecoveryResult
 from holdfast.domain.state import WorkflowState
@@ -332,6 +335,38 @@ def test_events_are_replayed_as_far_as_they_verify(place: Place) -> None:
         assert [decision["description"] for decision in result.state.decisions] == ["one"]
         assert any(f"as of event {last - 2}" in warning for warning in result.warnings)
         assert result.events_lost == 2
+
+
+def test_a_damaged_record_whose_keyframe_has_the_state_is_told_and_nobody_is_kept_from_going_on(
+    place: Place,
+) -> None:
+    with place.open() as service:
+        fill(service, 5)
+        service.prune_checkpoints("W", retain_count=2, retain_days=0)
+    place.damage_record("W", 5)
+    with place.open() as service:
+        assert [one.piece for one in service.plan_recovery("W").damage] == ["record"]
+        result = service.recover_workflow("W", checkpoint=False)
+        assert result.success and result.state is not None and result.state.current_step == 5
+        assert any("record W@5" in warning for warning in result.warnings) and len(result.quarantined) == 1
+        assert service.create_checkpoint("W", {"n": 6}).sequence == 6
+        newest = service.load_latest("W")
+        assert newest is not None and newest.context == {"n": 6}
+
+
+def test_what_is_recorded_while_events_are_read_is_not_called_lost(
+    service: CheckpointService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Reader.opened_events
+
+    def beside_a_writer(reader: Reader, workflow_id: str, after: int = 0) -> Iterator[Event]:
+        yield from read(reader, workflow_id, after)
+        service.append_event("W", "NOTED")
+
+    service.create_checkpoint("W", {"n": 1})
+    service.append_event("W", "NOTED")
+    monkeypatch.setattr(Reader, "opened_events", beside_a_writer)
+    assert service.plan_recovery("W").warnings == ()
 
 
 def test_a_store_that_cannot_be_written_is_recovered_from_all_the_same(fast_folder: Path) -> None:

@@ -70,11 +70,45 @@ def test_a_workflow_that_ended_says_so(service):
     assert gather(service).has_ended
 
 
-def test_what_cannot_be_restored_is_said_with_what_to_do(service):
+def test_before_the_first_checkpoint_the_events_give_the_state(service):
     service.append_event("V", "MAIL_CAME", {"n": 1})
+    service.record_decision("V", "answer it")
     events_only = gather(service, "V")
-    assert events_only.state is None and "no checkpoint that verifies" in events_only.warnings[0]
+    assert events_only.checkpoint_id is None and "no checkpoint yet" in events_only.warnings[0]
+    assert events_only.state is not None
+    assert [one["description"] for one in events_only.state.decisions] == ["answer it"]
     assert [one["event_type"] for one in events_only.pending_events] == ["MAIL_CAME"]
+    assert "V, no checkpoint yet, in_progress" in state(workflows=(events_only,)).briefing()
+
+
+def test_what_cannot_be_restored_is_said_with_what_to_do():
+    store = FailingStore()
+    make_service(store).create_checkpoint("V", {"n": 1})
+    service = make_service(store)
+    service.append_event("V", "MAIL_CAME", {"n": 1})
+    store.fail("keyframe", CheckpointCorruptError("damaged"), times=9)
+    found = gather(service, "V")
+    assert found.state is None and "no checkpoint that verifies" in found.warnings[0]
+    assert [one["event_type"] for one in found.pending_events] == ["MAIL_CAME"]
+
+
+@pytest.mark.parametrize("is_damaged", [True, False])
+def test_events_are_folded_in_as_far_as_they_verify(is_damaged):
+    store = FailingStore()
+    service = make_service(store)
+    service.create_checkpoint("W", {"n": 1})
+    for number in (2, 3, 4):
+        service.append_event("W", "CONTEXT_UPDATED", {"context": {"n": number}})
+
+    def cut(lines):
+        *whole, last, _ = lines
+        return [*whole, last.replace(b'"n":3', b'"n":9')] if is_damaged else [*whole, last]
+
+    store.alter("events", lambda lines: cut(list(lines)))
+    found = gather(service)
+    assert found.state is not None
+    assert found.state.context == ({"n": 2} if is_damaged else {"n": 3})
+    assert "later ones are damaged or gone" in found.warnings[0]
 
 
 @dataclass
@@ -184,4 +218,4 @@ def test_events_that_cannot_be_read_are_told(service):
     other = make_service(store)
     store.fail("events", CheckpointCorruptError("torn"), times=5)
     found = gather(other)
-    assert found.state is None and "could not be restored (torn)" in found.warnings[0]
+    assert found.state is not None and "damaged or gone (torn)" in found.warnings[0]

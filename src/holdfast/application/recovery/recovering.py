@@ -252,7 +252,8 @@ class Recovery:
         """Read the events that the state does not know of yet, as far as they verify."""
         if account.mode is RecoveryMode.POINT_IN_TIME:
             return
-        last = way.event_seq
+        # Asked before: what others record while these are read is not lost.
+        last, newest = way.event_seq, self._kit.store.head(account.workflow_id).event_seq
         try:
             for event in self._reader.opened_events(account.workflow_id, last):
                 if event.seq <= way.event_seq:
@@ -267,7 +268,6 @@ class Recovery:
                     yield from self._with_values(account, event)
         except CheckpointReadError as problem:
             account.warnings.append(f"event {last + 1} cannot be read ({problem.message})")
-        newest = self._kit.store.head(account.workflow_id).event_seq
         if last < newest:
             account.lost = newest - last
             account.warnings.append(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.application.kit import Kit
+from holdfast.application.loading import record_fields
 from holdfast.application.reading import Reader
 from holdfast.application.resolve import Found, living
 from holdfast.application.revealing import Revealed
@@ -18,6 +19,7 @@ from holdfast.domain.errors import (
     CheckpointCorruptError,
     CheckpointError,
     CheckpointNotFoundError,
+    CheckpointReadError,
     NoValidCheckpointError,
 )
 from holdfast.domain.ids import CheckpointID
@@ -149,8 +151,17 @@ class Search:
     def _restored(self, found: Found, *, is_from_oldest: bool = False) -> Way:
         restored = self._reader.restored(found, is_from_oldest=is_from_oldest)
         fields, revealed = self._reader.revived(found, restored)
-        damage = survey(self._kit.store, found.workflow_id).damage if restored.notes else ()
-        return Way(found.workflow_id, found, fields, revealed, found.entry, (), damage, restored.notes)
+        notes = (*restored.notes, *self._record_notes(found))
+        damage = survey(self._kit.store, found.workflow_id).damage if notes else ()
+        return Way(found.workflow_id, found, fields, revealed, found.entry, (), damage, notes)
+
+    def _record_notes(self, found: Found) -> tuple[str, ...]:
+        """Say that the record of a checkpoint is damaged where its keyframe alone gives the state."""
+        try:
+            record_fields(self._kit.store, found.workflow_id, found.entry)
+        except CheckpointReadError as problem:
+            return (f"record {found}: {problem.message}; the keyframe beside it has the state",)
+        return ()
 
 
 def nothing_valid(store: Store, way: Way) -> NoValidCheckpointError:

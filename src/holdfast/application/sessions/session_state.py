@@ -15,9 +15,15 @@ from holdfast.application.sessions.passing_on import HANDED_OFF_EVENT, TAKEN_OVE
 from holdfast.application.trailing import Trail
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.checkpoint import has_ended
-from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError, CheckpointSchemaError
+from holdfast.domain.errors import (
+    CheckpointError,
+    CheckpointNotFoundError,
+    CheckpointReadError,
+    CheckpointSchemaError,
+)
 from holdfast.domain.event import Event
 from holdfast.domain.ids import CheckpointID
+from holdfast.domain.record import Head
 from holdfast.domain.recovery import RecoveryMode
 from holdfast.domain.replay import replay
 from holdfast.domain.session_context import SessionContext, open_decisions
@@ -140,19 +146,26 @@ class Gathering:
         return replace(found, warnings=(f"{said}; they are as they were stored.", *found.warnings))
 
     def _read(self, reader: Reader, workflow_id: str, session_id: str) -> SessionWorkflow:
+        # Asked before: what others record while this is read is not lost.
+        head = self._kit.store.head(workflow_id)
         way = Search(self._kit, reader).way(workflow_id, RecoveryMode.LATEST, None)
-        events = reader.events(workflow_id, way.event_seq, None, None)
+        events, problem = reader.events_as_far(workflow_id, way.event_seq)
+        notes = (*way.notes, *_cut(workflow_id, events[-1].seq if events else way.event_seq, head, problem))
         pending = tuple(self._pending(events))
+        fields = way.fields
         if way.found is None:
-            said = (
-                f"{workflow_id} has no checkpoint that verifies; see `holdfast recover {workflow_id} --plan`."
-            )
-            return SessionWorkflow(workflow_id, pending_events=pending, warnings=(said, *way.notes))
-        replayed = replay(way.fields, events, self._kit.app.reducers)
+            if head.sequence or way.passed_over:
+                hint = f"see `holdfast recover {workflow_id} --plan`"
+                said = f"{workflow_id} has no checkpoint that verifies; {hint}."
+                return SessionWorkflow(workflow_id, pending_events=pending, warnings=(said, *notes))
+            notes = (f"{workflow_id} has no checkpoint yet: its state is what its events alone give.", *notes)
+            fields = WorkflowState(workflow_id=workflow_id).to_fields()
+        replayed = replay(fields, events, self._kit.app.reducers)
         state = WorkflowState.from_fields(replayed.fields)
-        state.checkpoint_id = str(way.checkpoint_id)
         state.session_id = session_id or state.session_id
-        reader.tell(AuditType.STATE_RESTORED, way.found)
+        if way.found is not None:
+            state.checkpoint_id = str(way.checkpoint_id)
+            reader.tell(AuditType.STATE_RESTORED, way.found)
         skipped = [
             f"{workflow_id}: event {one.seq} ({one.type}) was skipped: {one.reason}"
             for one in replayed.skipped
@@ -164,7 +177,7 @@ class Gathering:
             replayed.count,
             way.newest is not None and has_ended(way.newest),
             (*_told(workflow_id, state.pending_events), *pending),
-            (*way.notes, *skipped),
+            (*notes, *skipped),
         )
 
     def _pending(self, events: Iterable[Event]) -> Iterable[Mapping[str, Any]]:
@@ -217,6 +230,16 @@ def _told(workflow_id: str, items: Iterable[Any]) -> Iterable[Mapping[str, Any]]
         yield {"workflow_id": workflow_id, **(item if isinstance(item, Mapping) else {"value": item})}
 
 
+def _cut(workflow_id: str, last: int, head: Head, problem: CheckpointReadError | None) -> Iterable[str]:
+    """Say that events after the last one that verifies are damaged or gone."""
+    if problem is not None or last < head.event_seq:
+        why = f" ({problem.message})" if problem is not None else ""
+        yield (
+            f"{workflow_id} is as of event {last}; later ones are damaged or gone{why}: "
+            f"run `holdfast recover {workflow_id} --plan`."
+        )
+
+
 def _unreadable(workflow_id: str, problem: CheckpointError) -> str:
     hint = f"run `holdfast recover {workflow_id} --plan`"
     return f"{workflow_id} could not be restored ({problem.message}); {hint}."
@@ -253,7 +276,8 @@ def _workflow_line(one: SessionWorkflow) -> str:
     )
     ended = ", ended" if one.has_ended else ""
     summary = f": {one.state.context_summary}" if one.state.context_summary else ""
-    return f"{one.checkpoint_id}, {step}{ended}{summary}"
+    from_where = one.checkpoint_id or f"{one.workflow_id}, no checkpoint yet"
+    return f"{from_where}, {step}{ended}{summary}"
 
 
 def _json(value: Any) -> str:
