@@ -140,7 +140,6 @@ class FilesystemStore:
         self._folder.check()
 
     def _check_own(self) -> None:
-        """Refuse what was closed, and begin anew in a forked child."""
         if self._closed:
             raise StoreClosedError("the store is closed", place=self.url)
         if self._pid != os.getpid():
@@ -160,7 +159,8 @@ class FilesystemStore:
         return self._appender()
 
     def _appender(self) -> Committer:
-        """Answer who appends to the journal; its own name is looked at then, and stands for the folder's."""
+        """Answer who appends to the journal, whose name is looked at then: it stands for the folder's."""
+        self._check_own()
         if self._committer is None:
             raise StoreReadOnlyError(
                 "the store was opened for reading only", place=self.url, hint="Open it without read_only."
@@ -176,7 +176,6 @@ class FilesystemStore:
     # -- writing -----------------------------------------------------------------------------
 
     def commit(self, commits: Sequence[Commit]) -> list[Exception | None]:
-        self._check_own()
         committer = self._appender()
         try:
             outcomes = committer.commit(commits)
@@ -233,8 +232,7 @@ class FilesystemStore:
     def head(self, workflow_id: str) -> Head:
         with reading(self.url):
             views = self._fresh()
-            known = self._committer or views
-            return known.standing(workflow_id).head
+            return (self._committer or views).standing(workflow_id).head
 
     def workflows(self) -> Iterator[str]:
         with reading(self.url):
@@ -369,10 +367,8 @@ class FilesystemStore:
             committer.settler.settle()
 
     def close(self) -> None:
-        if self._closed:
-            return
-        self._closed = True
-        if self._pid != os.getpid():
+        was_closed, self._closed = self._closed, True
+        if was_closed or self._pid != os.getpid():
             return
         if self._committer is not None:
             self._close_journal(self._committer)
