@@ -14,15 +14,15 @@ _PAUSE_SECONDS = 0.01
 def stop(pid: int) -> None:
     """Stop a process between two changes of its store, in none of them."""
     os.kill(pid, signal.SIGSTOP)
-    _wait_until_stopped(pid)
+    wait_until_stopped(pid)
     while _keeps_others_out(pid):
         os.kill(pid, signal.SIGCONT)
         time.sleep(_PAUSE_SECONDS)
         os.kill(pid, signal.SIGSTOP)
-        _wait_until_stopped(pid)
+        wait_until_stopped(pid)
 
 
-def _wait_until_stopped(pid: int) -> None:
+def wait_until_stopped(pid: int) -> None:
     """Wait for all threads of a process: a signal reaches them one after another."""
     while any(_state(task) != "T" for task in Path(f"/proc/{pid}/task").iterdir()):
         time.sleep(_PAUSE_SECONDS / 10)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Protocol
 
+from holdfast.adapters.filesystem.lock_wait import onlooker
 from holdfast.domain.errors import ConfigError
 
 try:
@@ -249,7 +250,7 @@ class Disk:
         except BlockingIOError:
             if not wait:
                 return False
-            fcntl.flock(handle, flags)
+            onlooker().wait(handle, self.root, lambda: fcntl.flock(handle, flags))
         return True
 
     def unlock(self, handle: int) -> None:
