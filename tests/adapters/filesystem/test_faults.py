@@ -44,3 +44,9 @@ def test_what_fails_while_writing(error, kind):
 def test_what_fails_while_reading(code, kind):
     with pytest.raises(kind), reading("here"):
         raise OSError(code, "said")
+
+
+def test_a_file_that_may_not_be_read_is_named() -> None:
+    with pytest.raises(CheckpointReadError) as caught, reading("file:/store"):
+        raise PermissionError(errno.EACCES, "Permission denied", "checkpoints/w/manifest.jsonl")
+    assert caught.value.place == "file:/store/checkpoints/w/manifest.jsonl" and "mode" in caught.value.hint

@@ -128,7 +128,12 @@ class Disk:
         flags = (os.O_RDWR if write else os.O_RDONLY) | _NO_FOLLOW | (os.O_CREAT if create else 0)
         parent, _, name = path.rpartition("/")
         with self._folder(parent) as handle:
-            return os.open(name, flags, FILE_MODE, dir_fd=handle)
+            try:
+                return os.open(name, flags, FILE_MODE, dir_fd=handle)
+            except OSError as fault:
+                # All of it, for people.
+                fault.filename = path
+                raise
 
     def close(self, handle: int) -> None:
         os.close(handle)

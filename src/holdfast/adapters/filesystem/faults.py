@@ -81,7 +81,9 @@ def reading(place: str) -> Iterator[None]:
                 place=place,
                 hint="Nothing was followed. Find out who put it there, then remove it.",
             ) from error
-        raise CheckpointReadError(f"cannot read ({said})", place=place) from error
+        file = f"{place}/{error.filename}" if isinstance(error.filename, str) else place
+        hint = "Check owner and mode of the file." if error.errno in _DENIED else ""
+        raise CheckpointReadError(f"cannot read ({said})", place=file, hint=hint) from error
     except (KeyError, TypeError, RecursionError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise CheckpointCorruptError(
             f"a file does not hold what Holdfast writes ({type(error).__name__}: {error})",
