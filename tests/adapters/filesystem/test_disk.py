@@ -118,7 +118,7 @@ def test_no_folder_is_made_in_a_store_that_is_gone(disk, root):
     assert not root.exists()
 
 
-def test_a_file_that_cannot_be_opened_is_named_as_a_whole(disk):
+def test_a_file_that_cannot_be_opened_is_named_as_a_whole(disk, root):
     disk.make_folder("a/b")
     with pytest.raises(FileNotFoundError) as caught:
         disk.open("a/b/missing")

@@ -81,7 +81,9 @@ def reading(place: str) -> Iterator[None]:
                 place=place,
                 hint="Nothing was followed. Find out who put it there, then remove it.",
             ) from error
-        file = f"{place}/{error.filename}" if isinstance(error.filename, str) else place
+        name = error.filename
+        # The store's own folder is named by its whole path.
+        file = f"{place}/{name}" if isinstance(name, str) and not name.startswith("/") else place
         hint = "Check owner and mode of the file." if error.errno in _DENIED else ""
         raise CheckpointReadError(f"cannot read ({said})", place=file, hint=hint) from error
     except (KeyError, TypeError, RecursionError, json.JSONDecodeError, UnicodeDecodeError) as error:
