@@ -52,6 +52,22 @@ class Checked(msgspec.Struct):
         self.a += 1
 
 
+class Halved(msgspec.Struct, frozen=True):
+    left: int
+    share: float = 0.0
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "share", 1 / self.left)
+
+
+class Used(msgspec.Struct):
+    left: int
+
+    def __post_init__(self) -> None:
+        if not self.left:
+            raise ValueError("nothing is left")
+
+
 class Spot(NamedTuple):
     x: int
     y: int = 2
@@ -98,6 +114,19 @@ def test_nested_models_return_with_their_classes() -> None:
 def test_structs_return_frozen_ones_and_those_with_hooks_too() -> None:
     assert through(Frozen(a=1, b=(2,))) == Frozen(a=1, b=(2,))
     assert through(Checked(1)).a == 2
+
+
+def test_a_frozen_struct_whose_hook_changes_a_field_returns_as_it_was() -> None:
+    value = Halved(4)
+    msgspec.structs.force_setattr(value, "share", 0.5)
+    assert through(value).share == 0.5
+
+
+def test_a_struct_that_its_own_hook_refuses_says_so() -> None:
+    value = Used(1)
+    value.left = 0
+    with pytest.raises(CheckpointSchemaError, match=r"__post_init__ of Used refuses.*nothing is left"):
+        through(value)
 
 
 def test_flags_return_by_value() -> None:

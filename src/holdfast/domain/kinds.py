@@ -142,14 +142,29 @@ def _struct(cls: Any) -> Kind:
     def put(members: Mapping[str, Any]) -> Any:
         stored = members["v"]
         _refuse_unknown(cls, stored, names)
-        value = cls(**stored)
+        value = _made(cls, stored, names)
         # A post-init hook may have changed what was stored.
         for name in stored:
             if getattr(value, name) is not stored[name]:
-                setattr(value, name, stored[name])
+                # By its member: a frozen struct refuses to have an attribute set.
+                getattr(cls, name).__set__(value, stored[name])
         return value
 
     return Kind(lambda value: {"v": {name: getattr(value, name) for name in names}}, put)
+
+
+def _made(cls: Any, stored: Mapping[str, Any], names: list[str]) -> Any:
+    """Make a struct, which msgspec does by running its post-init hook and in no other way."""
+    try:
+        return cls(**stored)
+    except Exception as fault:
+        if len(stored) < len(names):
+            # The class has gained fields: nobody knows whether those or its hook raised.
+            raise
+        raise CheckpointSchemaError(
+            f"the __post_init__ of {cls.__qualname__} refuses what was stored ({fault!r})",
+            hint="Let the hook accept all that its fields may get, or register the class with functions.",
+        ) from fault
 
 
 def _complete(
