@@ -9,7 +9,7 @@ import msgspec
 import pydantic
 import pytest
 
-from holdfast.domain.errors import CheckpointSchemaError
+from holdfast.domain.errors import CheckpointSchemaError, UnstorableValueError
 from holdfast.domain.kinds import kind_of
 from holdfast.domain.plain import TypeRegistry, to_plain
 from tests.values import Right
@@ -68,6 +68,20 @@ class Used(msgspec.Struct):
             raise ValueError("nothing is left")
 
 
+@dataclass
+class Job:
+    name: str
+    result: Any = field(init=False)
+    tries: int = 0
+
+
+@dataclass(slots=True)
+class SlottedJob:
+    name: str
+    result: Any = field(init=False)
+    tries: int = 0
+
+
 class Spot(NamedTuple):
     x: int
     y: int = 2
@@ -82,6 +96,25 @@ def test_a_dataclass_returns_its_fields_without_running_its_constructor() -> Non
     value = Counted(3, 5)
     value.total += 1
     assert through(value) == value
+
+
+@pytest.mark.parametrize("cls", [Job, SlottedJob])
+def test_a_field_that_nobody_has_set_returns_unset(cls: Any) -> None:
+    back = through(cls("a", 2))
+    assert (back.name, back.tries, hasattr(back, "result")) == ("a", 2, False)
+    value = cls("a")
+    value.result = (1,)
+    assert through(value) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "name"), [(Job("a"), "name"), (SlottedJob("a"), "tries"), (Checked(1), "a")]
+)
+def test_a_field_that_was_taken_away_is_refused_with_its_name_and_path(value: Any, name: str) -> None:
+    delattr(value, name)
+    with pytest.raises(UnstorableValueError, match=f"'{name}' of a {type(value).__name__}") as refused:
+        through([{"job": value}], type(value))
+    assert refused.value.place == "[0].job"
 
 
 def test_a_pydantic_model_returns_with_extras_private_parts_and_what_was_set() -> None:

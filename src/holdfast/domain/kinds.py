@@ -7,13 +7,13 @@ running their constructors where the library allows it: what was stored is what 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from copy import deepcopy
 from enum import Enum, Flag
 from functools import partial
 from typing import Any
 
-from holdfast.domain.errors import CheckpointSchemaError
+from holdfast.domain.errors import CheckpointSchemaError, UnstorableValueError
 from holdfast.domain.value import value
 
 
@@ -70,14 +70,16 @@ def _dataclass(cls: type) -> Kind:
         for field in fields
         if field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
     }
+    # Nobody sets these when an object is made, so one may never have been.
+    unset = {field.name for field in fields if not field.init and field.name not in missing}
 
     def put(members: Mapping[str, Any]) -> Any:
         value: Any = object.__new__(cls)
-        for name, stored in _complete(cls, members["v"], names, missing).items():
+        for name, stored in _complete(cls, members["v"], names, missing, unset).items():
             object.__setattr__(value, name, stored)
         return value
 
-    return Kind(lambda value: {"v": {name: getattr(value, name) for name in names}}, put)
+    return Kind(_taking(names, unset), put)
 
 
 def _named_tuple(cls: Any) -> Kind:
@@ -150,7 +152,7 @@ def _struct(cls: Any) -> Kind:
                 getattr(cls, name).__set__(value, stored[name])
         return value
 
-    return Kind(lambda value: {"v": {name: getattr(value, name) for name in names}}, put)
+    return Kind(_taking(names), put)
 
 
 def _made(cls: Any, stored: Mapping[str, Any], names: list[str]) -> Any:
@@ -167,8 +169,40 @@ def _made(cls: Any, stored: Mapping[str, Any], names: list[str]) -> Any:
         ) from fault
 
 
+def _taking(names: list[str], unset: Collection[str] = ()) -> Callable[[Any], dict[str, Any]]:
+    """Make what takes the fields of a value; those of `unset` may have none."""
+
+    def take(value: Any) -> dict[str, Any]:
+        try:
+            return {"v": {name: getattr(value, name) for name in names}}
+        except AttributeError:
+            # A loop that asks each time costs everybody; hardly ever is a field not set.
+            return {"v": _set_fields(value, names, unset)}
+
+    return take
+
+
+def _set_fields(value: Any, names: list[str], unset: Collection[str]) -> dict[str, Any]:
+    held = {}
+    for name in names:
+        try:
+            held[name] = getattr(value, name)
+        except AttributeError:
+            if name not in unset:
+                raise UnstorableValueError(
+                    f"the field {name!r} of a {type(value).__qualname__} is not set",
+                    hint="Set it before it is stored; one that may stay unset is declared with "
+                    "field(init=False), without a default.",
+                ) from None
+    return held
+
+
 def _complete(
-    cls: type, stored: Mapping[str, Any], names: list[str], missing: Mapping[str, Callable[[], Any]]
+    cls: type,
+    stored: Mapping[str, Any],
+    names: list[str],
+    missing: Mapping[str, Callable[[], Any]],
+    unset: Collection[str] = (),
 ) -> dict[str, Any]:
     """Order stored fields as the class does and fill those it has gained since from their defaults."""
     _refuse_unknown(cls, stored, names)
@@ -178,7 +212,7 @@ def _complete(
             values[name] = stored[name]
         elif name in missing:
             values[name] = missing[name]()
-        else:
+        elif name not in unset:
             raise _changed(cls, f"has a field {name!r} that the stored value lacks")
     return values
 
