@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import InitVar, dataclass, field
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import pydantic
 import pytest
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 
-from holdfast.domain.errors import CheckpointSchemaError, UnstorableValueError
+from holdfast.domain.errors import CheckpointSchemaError, UnstorableValueError, UnsupportedTypeError
 from holdfast.domain.kinds import kind_of
 from holdfast.domain.plain import TypeRegistry, to_plain
-from tests.values import Right
+from tests.values import Point, Right, Ticket
 
 
 def through(value: Any, *classes: type) -> Any:
@@ -87,6 +90,71 @@ class Spot(NamedTuple):
     y: int = 2
 
 
+class MarkedSpot(Spot):
+    """Has room for attributes, as every class below a named tuple."""
+
+
+@dataclass(frozen=True)
+class Derived:
+    a: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "double", 2 * self.a)
+
+    @cached_property
+    def lock(self) -> Any:
+        return threading.Lock()
+
+
+@pydantic_dataclass(config=pydantic.ConfigDict(extra="allow"))
+class Open:
+    a: int
+
+
+class OpenStruct(msgspec.Struct, dict=True, frozen=True):
+    a: int
+
+    @cached_property
+    def lock(self) -> Any:
+        return threading.Lock()
+
+
+class Noted:
+    __slots__ = ("note",)
+
+
+@dataclass(slots=True)
+class SlottedBelow(Noted):
+    a: int
+
+
+@dataclass
+class DictBelow(Noted):
+    a: int
+
+
+@dataclass
+class Backed:
+    size: int
+
+    @property
+    def twice(self) -> int:
+        return 2 * self.size
+
+
+def _set_size(self: Backed, size: int) -> None:
+    self.__dict__["_held"] = 10 * size
+
+
+# A field that a property stands for: what lies in the object is not what is read of it.
+Backed.size = property(lambda self: self._held // 10, _set_size)  # type: ignore[assignment]
+
+
+@dataclass(slots=True)
+class Nothing:
+    pass
+
+
 @pytest.mark.parametrize("base", [dict, list, str, Exception])
 def test_a_dataclass_over_something_that_holds_more_than_its_fields_is_not_recognised(base: type) -> None:
     assert kind_of(dataclass(type("Over", (base,), {"__annotations__": {"n": int}}))) is None
@@ -115,6 +183,73 @@ def test_a_field_that_was_taken_away_is_refused_with_its_name_and_path(value: An
     with pytest.raises(UnstorableValueError, match=f"'{name}' of a {type(value).__name__}") as refused:
         through([{"job": value}], type(value))
     assert refused.value.place == "[0].job"
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (Derived(1), "double"),
+        (Counted(1), "later"),
+        (Counted(1), "_Counted__mangled"),
+        (Open(1), "later"),
+        (OpenStruct(1), "later"),
+        (MarkedSpot(1), "later"),
+        (SlottedBelow(1), "note"),
+        (DictBelow(1), "note"),
+        (DictBelow(1), "later"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_what_an_object_holds_beside_its_fields_returns_with_it(value: Any, name: str) -> None:
+    if name == "note":
+        value.note = {(1, 2)}
+    else:
+        value.__dict__[name] = {(1, 2)}
+    back = through(value)
+    assert back == value and type(back) is type(value)
+    assert getattr(back, name) == {(1, 2)}
+    assert getattr(back, "__dict__", None) == getattr(value, "__dict__", None)
+
+
+def test_what_a_pydantic_dataclass_takes_beside_its_fields_returns() -> None:
+    value = cast(Any, Open)(a=1, more=(2,))
+    assert through(value).more == (2,)
+
+
+@pytest.mark.parametrize("value", [Derived(1), OpenStruct(1)])
+def test_what_is_computed_once_is_computed_again(value: Any) -> None:
+    assert value.lock is value.lock
+    back = through(value)
+    assert back == value
+    assert "lock" not in back.__dict__
+
+
+def test_a_field_that_a_property_stands_for_returns_as_it_is_read() -> None:
+    back = through(Backed(3))
+    assert (back.size, back.twice, back.__dict__) == (3, 6, {"_held": 30})
+
+
+@pytest.mark.parametrize("value", [Counted(1), Point(1, 2), Spot(1), Ticket(1), Nothing(), OpenStruct(1)])
+def test_an_object_that_holds_nothing_else_is_stored_as_its_fields(value: Any) -> None:
+    types = TypeRegistry()
+    types.register(type(value))
+    assert sorted(to_plain(value, types)) == ["$hf", "t", "v"]
+    assert through(value) == value
+
+
+def test_an_attribute_that_cannot_be_stored_is_refused_with_its_path() -> None:
+    value = Counted(1)
+    value.__dict__["_lock"] = threading.Lock()
+    with pytest.raises(UnsupportedTypeError) as refused:
+        through([{"agent": value}], Counted)
+    assert refused.value.place == "[0].agent._lock"
+
+
+def test_a_class_without_room_for_an_attribute_any_more_is_an_error() -> None:
+    types = TypeRegistry()
+    types.register(Nothing)
+    with pytest.raises(CheckpointSchemaError, match="does not fit its class"):
+        types.revive({"$hf": "obj", "t": "Nothing", "v": {}, "private": {"later": 1}})
 
 
 def test_a_pydantic_model_returns_with_extras_private_parts_and_what_was_set() -> None:

@@ -10,7 +10,8 @@ import dataclasses
 from collections.abc import Callable, Collection, Mapping
 from copy import deepcopy
 from enum import Enum, Flag
-from functools import partial
+from functools import cached_property, partial
+from types import MemberDescriptorType
 from typing import Any
 
 from holdfast.domain.errors import CheckpointSchemaError, UnstorableValueError
@@ -77,9 +78,9 @@ def _dataclass(cls: type) -> Kind:
         value: Any = object.__new__(cls)
         for name, stored in _complete(cls, members["v"], names, missing, unset).items():
             object.__setattr__(value, name, stored)
-        return value
+        return _put_beside(value, members)
 
-    return Kind(_taking(names, unset), put)
+    return Kind(_by_dict(cls, names, _with_beside(cls, names, _taking(names, unset))), put)
 
 
 def _named_tuple(cls: Any) -> Kind:
@@ -88,9 +89,9 @@ def _named_tuple(cls: Any) -> Kind:
 
     def put(members: Mapping[str, Any]) -> Any:
         values = _complete(cls, members["v"], names, missing)
-        return tuple.__new__(cls, [values[name] for name in names])
+        return _put_beside(tuple.__new__(cls, [values[name] for name in names]), members)
 
-    return Kind(lambda value: {"v": dict(zip(names, value, strict=True))}, put)
+    return Kind(_with_beside(cls, names, lambda value: {"v": dict(zip(names, value, strict=True))}), put)
 
 
 def _model(cls: Any) -> Kind:
@@ -150,9 +151,9 @@ def _struct(cls: Any) -> Kind:
             if getattr(value, name) is not stored[name]:
                 # By its member: a frozen struct refuses to have an attribute set.
                 getattr(cls, name).__set__(value, stored[name])
-        return value
+        return _put_beside(value, members)
 
-    return Kind(_taking(names), put)
+    return Kind(_with_beside(cls, names, _taking(names)), put)
 
 
 def _made(cls: Any, stored: Mapping[str, Any], names: list[str]) -> Any:
@@ -195,6 +196,82 @@ def _set_fields(value: Any, names: list[str], unset: Collection[str]) -> dict[st
                     "field(init=False), without a default.",
                 ) from None
     return held
+
+
+def _with_beside(
+    cls: type, names: list[str], take: Callable[[Any], dict[str, Any]]
+) -> Callable[[Any], dict[str, Any]]:
+    """Let what takes the fields take what a value holds beside them, if it can hold anything there."""
+    members = _members_of(cls)
+    cached = {name for name, member in members.items() if isinstance(member, cached_property)}
+    known = frozenset((*names, *cached))
+    slots = [
+        name
+        for name, member in members.items()
+        if _is_slot(member) and name not in known and not _is_dunder(name)
+    ]
+    if not slots and not cls.__dictoffset__:
+        return take
+
+    def take_all(value: Any) -> dict[str, Any]:
+        taken = take(value)
+        held = getattr(value, "__dict__", None)
+        if slots or (held and not held.keys() <= known):
+            beside = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+            beside |= {
+                name: inner
+                for name, inner in dict(held or ()).items()
+                if name not in known and not _is_dunder(name)
+            }
+            if beside:
+                taken["private"] = beside
+        return taken
+
+    return take_all
+
+
+def _by_dict(
+    cls: type, names: list[str], take: Callable[[Any], dict[str, Any]]
+) -> Callable[[Any], dict[str, Any]]:
+    """Take a value that holds its fields and nothing else in one go, which is what most of them do."""
+    members = _members_of(cls)
+    is_ruled = any(hasattr(members.get(name), "__set__") for name in names)
+    is_in_dict = cls.__dictoffset__ and not any(map(_is_slot, members.values()))
+    if is_ruled or not is_in_dict or members["__getattribute__"] is not object.__getattribute__:
+        # What reading a field gives may not be what lies under its name.
+        return take
+
+    def take_at_once(value: Any) -> dict[str, Any]:
+        held = value.__dict__.copy()
+        return {"v": held} if list(held) == names else take(value)
+
+    return take_at_once
+
+
+def _put_beside(value: Any, members: Mapping[str, Any]) -> Any:
+    """Give a value back what it held beside its fields."""
+    if "private" in members:
+        slots = _members_of(type(value))
+        for name, stored in members["private"].items():
+            if _is_slot(slots.get(name)):
+                slots[name].__set__(value, stored)
+            else:
+                # Past the class: a frozen one refuses to have an attribute set.
+                value.__dict__[name] = stored
+    return value
+
+
+def _members_of(cls: type) -> dict[str, Any]:
+    """Give what a class and those above it define, by name: of several, what counts."""
+    return {name: member for base in reversed(cls.__mro__) for name, member in vars(base).items()}
+
+
+def _is_slot(member: Any) -> bool:
+    return isinstance(member, MemberDescriptorType)
+
+
+def _is_dunder(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
 
 
 def _complete(

@@ -279,7 +279,9 @@ class _Walk:
         tagged = self._registry.tag(value)
         below: Iterator[tuple[str, Any]] = ((key, inner) for key, inner in tagged.items() if key != TAG)
         return tagged, [
-            (tagged, key, inner, path if key == "v" else (path, key), depth + 1) for key, inner in below
+            # Nobody knows the members of a tag, only the attributes in them.
+            (tagged, key, inner, path if key in ("v", "private") else (path, key), depth + 1)
+            for key, inner in below
         ]
 
     def _open_dict(self, fields: dict[Any, Any], path: _Path, depth: int) -> tuple[Any, Iterable[_Child]]:
