@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import holdfast
 from holdfast.config import Config, shown, without_secrets
 from holdfast.domain.errors import ConfigError
 from holdfast.domain.recovery import OnNoValid, RecoverySettings
@@ -121,6 +122,25 @@ def test_a_file_that_was_asked_for_must_be_there(tmp_path: Path) -> None:
 def test_a_wrong_value_is_refused_however_it_comes(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         Config(**wrong)
+
+
+@pytest.mark.parametrize("size", [0, -1, 64 * 1024**3 + 1, 2**40, 10**30])
+def test_a_journal_of_no_sensible_size_is_refused_before_anything_is_made(tmp_path: Path, size: int) -> None:
+    for key, given in (
+        ("journal_bytes", {"overrides": {"journal_bytes": size}, "env": {}}),
+        ("HOLDFAST_JOURNAL_BYTES", {"env": {"HOLDFAST_JOURNAL_BYTES": str(size)}}),
+    ):
+        with pytest.raises(ConfigError, match=f"^{key} is {size}") as refused:
+            Config.load(**given)
+        assert refused.value.hint == "Use a number from 1 to 68719476736."
+    with pytest.raises(ConfigError, match="journal_bytes"):
+        holdfast.open(tmp_path / "store", journal_bytes=size)
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize("size", [1, 64 * 1024**3])
+def test_a_journal_may_be_as_small_and_as_large_as_the_page_says(size: int) -> None:
+    assert Config(journal_bytes=size).journal_bytes == size
 
 
 def test_nothing_is_removed_unasked_where_retention_is_off() -> None:

@@ -25,6 +25,8 @@ _CHOICES = {
 }
 #: The lowest and the highest level of a compression; none has none.
 _LEVELS = {"zstd": (-131072, 22), "gzip": (0, 9)}
+#: What numbers have to lie between, where more than 0 is asked of them.
+_BOUNDS = {"journal_bytes": (1, 64 * 1024**3)}
 _APP = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 #: Up to the last "@": a password that should have been escaped and was not is not shown in part either.
 _CREDENTIALS = re.compile(r"//.*@", re.DOTALL)
@@ -47,7 +49,7 @@ class Config:
         retain: whether old checkpoints are removed in the background, by the `retain_*` rules.
         max_per_phase: at most so many checkpoints of one phase are kept.
         cache_bytes: how much of the last states of workflows is remembered.
-        journal_bytes: size of the filesystem store's journal.
+        journal_bytes: size of the filesystem store's journal, at most 64 GiB.
         memory_map_bytes: the filesystem store reads files from this size on through a memory map.
         background: whether keyframes and retention have a thread; else they delay their caller.
         batch_decisions: whether a decision goes with the next commit, a second later at the latest, and
@@ -271,6 +273,9 @@ def _check(name: str, value: object, called: str) -> None:
     if not _fits(value, _KINDS[name]):
         told = repr(without_secrets(value) if isinstance(value, str) else value)
         raise ConfigError(f"{called} is {told}", hint=f"It should be a {_KINDS[name]}.")
+    low, high = _BOUNDS.get(name, (-math.inf, math.inf))
+    if isinstance(value, int | float) and not low <= value <= high:
+        raise ConfigError(f"{called} is {value}", hint=f"Use a number from {low} to {high}.")
     if isinstance(value, int | float) and value < 0 and name != "compression_level":
         raise ConfigError(f"{called} is {value}", hint="Use 0 or more.")
     if name == "recovery_timeout_seconds" and not value:
