@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import holdfast
+from holdfast.cli.main import main
 from holdfast.config import Config, shown, without_secrets
 from holdfast.domain.errors import ConfigError
 from holdfast.domain.recovery import OnNoValid, RecoverySettings
@@ -141,6 +143,48 @@ def test_a_journal_of_no_sensible_size_is_refused_before_anything_is_made(tmp_pa
 @pytest.mark.parametrize("size", [1, 64 * 1024**3])
 def test_a_journal_may_be_as_small_and_as_large_as_the_page_says(size: int) -> None:
     assert Config(journal_bytes=size).journal_bytes == size
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("store", "{}"),
+        ("store", "file:{}"),
+        ("store", "sqlite:{}"),
+        ("progress_path", "{}"),
+        ("emergency_path", "{}"),
+        ("redact_patterns", "{}"),
+        ("signing_key", "{}"),
+        ("encryption_key", "file:{}"),
+        ("encryption_key_next", "file:{}"),
+        ("resolver", "file:{}"),
+        ("program", "{}.py:team"),
+    ],
+)
+@pytest.mark.parametrize(("wrong", "told"), [("a\0b", "a NUL"), ("a\ud800b", r"U\+D800")])
+def test_what_no_file_can_be_named_is_refused(name: str, text: str, wrong: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{name} holds {told}") as refused:
+        Config.load({name: text.format(wrong)}, {})
+    assert wrong not in str(refused.value)
+
+
+def test_a_path_that_cannot_be_opened_is_told_as_a_setting_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ConfigError, match="store holds a NUL"):
+        holdfast.open(tmp_path / "a\0b")
+    with pytest.raises(ConfigError, match="progress_path holds a NUL"):
+        holdfast.open(tmp_path / "store", progress_path="a\0b")
+    monkeypatch.chdir(tmp_path)
+    path = write(tmp_path, 'store = "a\\u0000b"')
+    assert main(["list"]) == 2
+    told = capsys.readouterr().err
+    assert "store holds a NUL" in told and f"{path.name}:1" in told
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_path_of_bytes_that_are_no_text_is_a_path() -> None:
+    assert Config(store=os.fsdecode(b"caf\xe9")).store == "caf\udce9"
 
 
 def test_nothing_is_removed_unasked_where_retention_is_off() -> None:

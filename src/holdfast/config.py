@@ -25,6 +25,13 @@ _CHOICES = {
 }
 #: The lowest and the highest level of a compression; none has none.
 _LEVELS = {"zstd": (-131072, 22), "gzip": (0, 9)}
+#: What names a file or a folder, if only after a scheme.
+_PLACES = frozenset(
+    {
+        *("store", "progress_path", "emergency_path", "redact_patterns", "resolver", "program"),
+        *("signing_key", "encryption_key", "encryption_key_next"),
+    }
+)
 #: What numbers have to lie between, where more than 0 is asked of them.
 _BOUNDS = {"journal_bytes": (1, 64 * 1024**3)}
 _APP = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -273,6 +280,8 @@ def _check(name: str, value: object, called: str) -> None:
     if not _fits(value, _KINDS[name]):
         told = repr(without_secrets(value) if isinstance(value, str) else value)
         raise ConfigError(f"{called} is {told}", hint=f"It should be a {_KINDS[name]}.")
+    if name in _PLACES and isinstance(value, str):
+        _check_place(value, called)
     low, high = _BOUNDS.get(name, (-math.inf, math.inf))
     if isinstance(value, int | float) and not low <= value <= high:
         raise ConfigError(f"{called} is {value}", hint=f"Use a number from {low} to {high}.")
@@ -282,6 +291,21 @@ def _check(name: str, value: object, called: str) -> None:
         raise ConfigError(f"{called} is 0", hint="Give a recovery some time.")
     if name == "app" and isinstance(value, str) and not _APP.fullmatch(value):
         raise ConfigError(f"{called} is {value!r}", hint="Write module:object, as in `flows.main:app`.")
+
+
+def _check_place(text: str, called: str) -> None:
+    """Refuse what no file can be named; the text is not repeated, it may be a secret by mistake."""
+    if "\0" in text:
+        raise ConfigError(f"{called} holds a NUL", hint="No name of a file has one: take it out.")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError as fault:
+        # It is told by its number: it cannot be printed either.
+        letter = f"U+{ord(text[fault.start]):04X}"
+        raise ConfigError(
+            f"{called} holds {letter}, which no name of a file can have here",
+            hint="Take it out; a path made of bytes is decoded by os.fsdecode.",
+        ) from None
 
 
 def _fits(value: object, kind: str) -> bool:
