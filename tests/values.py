@@ -186,6 +186,14 @@ def nested(depth: int, bottom: Any = "bottom") -> Any:
     return value
 
 
+def nested_sets(depth: int, bottom: Any = "bottom") -> Any:
+    """Nest sets that deep, each beside an item of its own."""
+    value = bottom
+    for level in range(depth):
+        value = frozenset((value, level))
+    return value
+
+
 def depth_of(value: Any) -> int:
     """Count the levels of what `nested` gives, or gave before a round trip."""
     depth = 0

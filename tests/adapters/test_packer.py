@@ -13,8 +13,8 @@ from hypothesis import given
 from holdfast.adapters.packer import OrmsgpackPacker
 from holdfast.domain import msgpack
 from holdfast.domain.errors import CheckpointCorruptError, UnstorableValueError, UnsupportedTypeError
-from holdfast.domain.plain import Plain, to_plain
-from tests.values import CONFUSABLE, Invoice, depth_of, fingerprint, nested, registry, values
+from holdfast.domain.plain import NESTED_SETS_MAX, Plain, TypeRegistry, to_plain
+from tests.values import CONFUSABLE, Invoice, depth_of, fingerprint, nested, nested_sets, registry, values
 
 TYPES = registry()
 PACKER = OrmsgpackPacker(TYPES)
@@ -95,6 +95,28 @@ def test_an_unsupported_type_is_named_with_its_path() -> None:
 def test_a_set_of_odd_items_has_one_order() -> None:
     items = ["$hf", ("$hf", 1), 1, "b", b"b", frozenset({"x", 2})]
     assert PACKER.pack(set(items)) == PACKER.pack(set(reversed(items)))
+
+
+class Odd:
+    """Nothing is known of it but its class."""
+
+
+@pytest.mark.parametrize("beside", ["", 2**70], ids=["the fast way", "the exact way"])
+def test_sets_in_sets_cost_each_of_their_items_once(beside: Any) -> None:
+    seen = []
+    types = TypeRegistry()
+    types.register(Odd, encode=lambda odd: seen.append(odd), decode=lambda _: Odd())
+    OrmsgpackPacker(types).pack([nested_sets(12, Odd()), beside])
+    assert len(seen) <= 2
+
+
+@pytest.mark.parametrize("beside", ["", 2**70], ids=["the fast way", "the exact way"])
+def test_sets_are_nested_as_deep_either_way(beside: Any) -> None:
+    value = [nested_sets(NESTED_SETS_MAX), nested_sets(NESTED_SETS_MAX), beside]
+    assert PACKER.pack(value) == msgpack.pack(to_plain(value, TYPES))
+    with pytest.raises(UnstorableValueError, match="sets are nested deeper") as refused:
+        PACKER.pack([beside, nested_sets(NESTED_SETS_MAX + 1)])
+    assert refused.value.place.startswith("[1][")
 
 
 @pytest.mark.parametrize("data", [b"", b"\xc1", b"\xa5ab", b"\xd4\x01\x00", b"\x91" * 20_000])

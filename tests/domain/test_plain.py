@@ -20,10 +20,24 @@ from holdfast.domain.errors import (
     UnsupportedVersionError,
 )
 from holdfast.domain.msgpack import pack
-from holdfast.domain.plain import TypeRegistry, to_plain
-from tests.values import CONFUSABLE, Color, Invoice, depth_of, fingerprint, nested, registry, values
+from holdfast.domain.plain import NESTED_SETS_MAX, TypeRegistry, to_plain
+from tests.values import (
+    CONFUSABLE,
+    Color,
+    Invoice,
+    depth_of,
+    fingerprint,
+    nested,
+    nested_sets,
+    registry,
+    values,
+)
 
 TYPES = registry()
+
+
+class Odd:
+    """Nothing is known of it but its class."""
 
 
 @given(values)
@@ -61,6 +75,24 @@ def test_tags_are_those_of_the_format() -> None:
 def test_sets_have_one_order() -> None:
     first, second = {"b", "a", "ccc"}, {"ccc", "a", "b"}
     assert to_plain(first, TYPES) == to_plain(second, TYPES)
+
+
+def test_sets_in_sets_have_one_order_and_cost_each_of_their_items_once() -> None:
+    seen = []
+    types = TypeRegistry()
+    types.register(Odd, encode=lambda odd: seen.append(odd), decode=lambda _: Odd())
+    plain = to_plain(nested_sets(12, Odd()), types)
+    assert len(seen) == 1
+    assert pack(plain) == pack(to_plain(types.revive(plain), types))
+
+
+def test_sets_are_nested_as_deep_as_the_page_says_and_no_deeper() -> None:
+    value = nested_sets(NESTED_SETS_MAX)
+    assert TYPES.revive(to_plain([value, value], TYPES)) == [value, value]
+    for depth in (NESTED_SETS_MAX + 1, 2_000):
+        with pytest.raises(UnstorableValueError, match="sets are nested deeper than 100 levels") as refused:
+            to_plain({"a": (nested_sets(depth),)}, TYPES)
+        assert refused.value.place.startswith("a[0][")
 
 
 def test_writable_bytes_become_bytes() -> None:

@@ -13,7 +13,8 @@ import ormsgpack
 from ormsgpack import packb, unpackb
 
 from holdfast.domain import msgpack
-from holdfast.domain.plain import Plain, TypeRegistry, to_plain
+from holdfast.domain.errors import UnstorableValueError
+from holdfast.domain.plain import NESTED_SETS_MAX, SETS, Plain, TypeRegistry, to_plain
 
 #: The key of every tagged object, packed.
 _MARK = b"\xa3$hf"
@@ -90,11 +91,12 @@ pack_plain = OrmsgpackPacker.pack_plain
 class _Copy:
     """A private copy of a value in which everything that is not plain is tagged."""
 
-    __slots__ = ("_packer", "_registry", "tags")
+    __slots__ = ("_packer", "_registry", "_sets", "tags")
 
     def __init__(self, registry: TypeRegistry, packer: OrmsgpackPacker) -> None:
         self._registry = registry
         self._packer = packer
+        self._sets = 0
         self.tags = 0
 
     def of(self, value: Any) -> Any:
@@ -114,7 +116,21 @@ class _Copy:
             self.tags += 1
             if type(copy["v"]) is str:
                 return copy
+            if kind in SETS:
+                copy["v"] = self._ordered(copy["v"])
+                return copy
         for key, item in copy.items():
             if type(item) not in _SCALARS:
                 copy[key] = self.of(item)
         return copy
+
+    def _ordered(self, items: list[Any]) -> list[Any]:
+        """Copy the items of a set, in the order of what is stored of them."""
+        self._sets += 1
+        if self._sets > NESTED_SETS_MAX:
+            raise UnstorableValueError(f"sets are nested deeper than {NESTED_SETS_MAX} levels")
+        copies = [self.of(item) for item in items]
+        if len(copies) > 1:
+            copies.sort(key=pack_plain)
+        self._sets -= 1
+        return copies

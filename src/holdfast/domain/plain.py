@@ -9,12 +9,7 @@ from __future__ import annotations
 import base64
 import copy
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
-from decimal import Decimal
-from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, TypeVar, overload
-from uuid import UUID
-from zoneinfo import ZoneInfo
 
 from holdfast.domain import msgpack
 from holdfast.domain.errors import (
@@ -28,16 +23,19 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.kinds import Kind, custom, kind_of
 from holdfast.domain.personal import Erased, People, Personal, revive_personal, tag_personal
+from holdfast.domain.standard_types import READERS, WRITERS, Tagged
 from holdfast.domain.tree import TAG, copy_tree
 
 LoadBlob = Callable[[str], bytes]
-Tagged = dict[str, Any]
 Function = Callable[[Any], Any] | None
 Class = TypeVar("Class", bound=type)
 
 #: Below the smallest limit Python lets anyone set on decimal conversion; longer integers are hexadecimal.
 _DECIMAL_BITS = 2_100
 _SCALARS = frozenset({str, int, float, bool, type(None), bytes, bytearray, memoryview})
+SETS = frozenset({set, frozenset})
+#: Levels that sets may be nested in sets: each is put in order by all that is in it.
+NESTED_SETS_MAX = 100
 
 
 class Plain:
@@ -53,7 +51,7 @@ class TypeRegistry:
     """The types a store may hold beyond plain data. Filled by the application, never by a store."""
 
     def __init__(self) -> None:
-        self._writers: dict[type, Callable[[Any], Tagged]] = dict(_WRITERS)
+        self._writers: dict[type, Callable[[Any], Tagged]] = dict(WRITERS)
         self._kinds: dict[str, tuple[type, Kind]] = {}
         self._people: People | None = None
 
@@ -97,14 +95,14 @@ class TypeRegistry:
         return self._add(cls, name, encode, decode)
 
     def tag(self, value: Any, pack: Callable[[Any], bytes] | None = None) -> Tagged:
-        """Turn a value into its tagged object, one level deep; `pack` orders the items of sets.
+        """Turn a value into its tagged object, one level deep; the items of a set are still to be ordered.
 
         Raises:
             UnsupportedTypeError: nobody registered the type.
         """
         kind = type(value)
-        if kind is set or kind is frozenset:
-            return {TAG: kind.__name__, "v": sorted(value, key=pack or self._pack)}
+        if kind in SETS:
+            return {TAG: kind.__name__, "v": list(value)}
         if kind is Personal or kind is Erased:
             return tag_personal(value, self._people, pack or self._pack)
         writer = self._writers.get(kind)
@@ -147,7 +145,7 @@ class TypeRegistry:
 
     def _add(self, cls: type, name: str | None, encode: Any, decode: Any) -> type:
         name = name or cls.__name__
-        if cls in _WRITERS or cls in _SCALARS or cls in (dict, list, set, frozenset, Personal, Erased):
+        if cls in WRITERS or cls in _SCALARS or cls in (dict, list, set, frozenset, Personal, Erased):
             raise ConfigError(f"{cls.__name__} is stored by Holdfast itself and cannot be registered")
         kind = custom(encode, decode) if encode and decode else kind_of(cls)
         if kind is None or bool(encode) != bool(decode):
@@ -178,7 +176,7 @@ class TypeRegistry:
                 return read_blob(value, load_blob)
             if what == "personal":
                 return revive_personal(value, self._people, lambda v: self.revive(msgpack.unpack(v)))
-            reader = _READERS.get(what)
+            reader = READERS.get(what)
             if reader:
                 return reader(value)
         except CheckpointError:
@@ -230,6 +228,8 @@ def to_plain(value: Any, registry: TypeRegistry) -> Any:
 #: A step down in a value: the step before and its key, None at the top.
 _Path = tuple[Any, Any] | None
 _Child = tuple[Any, Any, Any, _Path, int]
+#: What is done when all below a value is plain: leave it, and order the items if it is a set.
+_End = tuple[Any, Any]
 
 
 class _Walk:
@@ -238,15 +238,16 @@ class _Walk:
     def __init__(self, registry: TypeRegistry) -> None:
         self._registry = registry
         self._inside: set[int] = set()
-        self._todo: list[_Child | tuple[Any]] = []
+        self._todo: list[_Child | _End] = []
+        self._sets = 0
 
     def run(self, value: Any) -> Any:
         root = [None]
         self._todo.append((root, 0, value, None, 1))
         while self._todo:
             step = self._todo.pop()
-            if len(step) == 1:
-                self._inside.discard(id(step[0]))
+            if len(step) == 2:
+                self._leave(*step)
                 continue
             owner, key, value, path, depth = step
             if type(value) in _SCALARS:
@@ -254,11 +255,20 @@ class _Walk:
                 continue
             self._enter(value, path, depth)
             try:
-                owner[key], children = self._open(value, path, depth)
+                plain, children = self._open(value, path, depth)
             except (UnsupportedTypeError, UnstorableValueError) as fault:
                 raise type(fault)(fault.message, place=place(path) + fault.place, hint=fault.hint) from None
+            owner[key] = plain
+            self._todo.append((value, plain))
             self._todo.extend(reversed(list(children)))
         return root[0]
+
+    def _leave(self, value: Any, plain: Any) -> None:
+        self._inside.discard(id(value))
+        if type(value) in SETS:
+            self._sets -= 1
+            if len(plain["v"]) > 1:
+                plain["v"].sort(key=msgpack.pack)
 
     def _enter(self, value: Any, path: _Path, depth: int) -> None:
         if id(value) in self._inside:
@@ -267,8 +277,13 @@ class _Walk:
             raise UnstorableValueError(
                 f"values are nested deeper than {msgpack.MAX_DEPTH} levels", place=f"{place(path)[:200]}..."
             )
+        if type(value) in SETS:
+            self._sets += 1
+            if self._sets > NESTED_SETS_MAX:
+                raise UnstorableValueError(
+                    f"sets are nested deeper than {NESTED_SETS_MAX} levels", place=f"{place(path)[:200]}..."
+                )
         self._inside.add(id(value))
-        self._todo.append((value,))
 
     def _open(self, value: Any, path: _Path, depth: int) -> tuple[Any, Iterable[_Child]]:
         if type(value) is list:
@@ -321,79 +336,3 @@ def _scalar(value: Any) -> Any:
     if type(value) is int and not msgpack.INT_MIN <= value <= msgpack.INT_MAX:
         return {TAG: "int", "v": str(value) if value.bit_length() <= _DECIMAL_BITS else hex(value)}
     return bytes(value) if type(value) in (bytearray, memoryview) else value
-
-
-def _moment(name: str) -> Callable[[Any], Tagged]:
-    """Make the writer for datetime or time: text, zone and fold."""
-
-    def write(value: datetime | time) -> Tagged:
-        tagged: Tagged = {TAG: name, "v": value.isoformat()}
-        if value.tzinfo is not None and value.tzinfo is not UTC:
-            tagged.update(_zone(value.tzinfo))
-        if value.fold:
-            tagged["fold"] = 1
-        return tagged
-
-    return write
-
-
-def _zone(zone: tzinfo) -> dict[str, str]:
-    if type(zone) is ZoneInfo and zone.key:
-        return {"tz": zone.key}
-    if type(zone) is timezone:
-        name = zone.tzname(None)
-        return {} if name == timezone(zone.utcoffset(None)).tzname(None) else {"name": name}
-    raise UnstorableValueError(
-        f"the time zone {zone!r} cannot be stored", hint="Use datetime.timezone, or ZoneInfo with a key."
-    )
-
-
-def _read_moment(read: Callable[[str], Any]) -> Callable[[Tagged], Any]:
-    def revive(tagged: Tagged) -> Any:
-        value = read(tagged["v"])
-        if "tz" in tagged:
-            value = value.replace(tzinfo=ZoneInfo(tagged["tz"]))
-        elif "name" in tagged:
-            value = value.replace(tzinfo=timezone(value.utcoffset(), tagged["name"]))
-        return value.replace(fold=1) if tagged.get("fold") else value
-
-    return revive
-
-
-def _read_int(text: str) -> int:
-    return int(text, 16) if "x" in text[:3] else int(text)
-
-
-_WRITERS: dict[type, Callable[[Any], Tagged]] = {
-    datetime: _moment("datetime"),
-    time: _moment("time"),
-    date: lambda value: {TAG: "date", "v": value.isoformat()},
-    timedelta: lambda value: {TAG: "timedelta", "v": [value.days, value.seconds, value.microseconds]},
-    UUID: lambda value: {TAG: "uuid", "v": str(value)},
-    Decimal: lambda value: {TAG: "decimal", "v": str(value)},
-    tuple: lambda value: {TAG: "tuple", "v": list(value)},
-    type(Path()): lambda value: {TAG: "path", "v": value.as_posix()},
-    PurePosixPath: lambda value: {TAG: "posixpath", "v": str(value)},
-    PureWindowsPath: lambda value: {TAG: "windowspath", "v": str(value)},
-}
-
-_READERS: dict[str, Callable[[Tagged], Any]] = {
-    "datetime": _read_moment(datetime.fromisoformat),
-    "time": _read_moment(time.fromisoformat),
-    "date": lambda tagged: date.fromisoformat(tagged["v"]),
-    "timedelta": lambda tagged: timedelta(*tagged["v"]),
-    "uuid": lambda tagged: UUID(tagged["v"]),
-    "decimal": lambda tagged: Decimal(tagged["v"]),
-    "bytes": lambda tagged: base64.b64decode(tagged["v"], validate=True),
-    "float": lambda tagged: float(tagged["v"]),
-    "int": lambda tagged: _read_int(tagged["v"]),
-    "str": lambda tagged: base64.b64decode(tagged["v"], validate=True).decode("utf-8", "surrogatepass"),
-    "tuple": lambda tagged: tuple(tagged["v"]),
-    "set": lambda tagged: set(tagged["v"]),
-    "frozenset": lambda tagged: frozenset(tagged["v"]),
-    "path": lambda tagged: Path(tagged["v"]),
-    "posixpath": lambda tagged: PurePosixPath(tagged["v"]),
-    "windowspath": lambda tagged: PureWindowsPath(tagged["v"]),
-    "map": lambda tagged: dict(tagged["v"]),
-    "dict": lambda tagged: dict(tagged["v"]),
-}
