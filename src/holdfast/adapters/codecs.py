@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from functools import partial
 from types import ModuleType
@@ -80,10 +81,12 @@ class CborCodec:
         """Encode a plain tree."""
         try:
             # The C encoder overruns the stack on deep trees; this one has a limit, and is fast.
-            ormsgpack.packb(plain)
+            packed = ormsgpack.packb(plain)
         except TypeError:
-            return write_tree(plain, _cbor_scalar, partial(_head, 4), partial(_head, 5))
-        return bytes(self._cbor2.dumps(plain))
+            return _write(plain)
+        data = bytes(self._cbor2.dumps(plain))
+        # To it all NaNs are one. The bytes that tell may stand for something else, which costs time only.
+        return _write(plain) if _USUAL_NAN in data and _ODD_NAN.search(packed) else data
 
     def decode(self, data: bytes) -> Any:
         """Decode to a plain tree."""
@@ -122,6 +125,16 @@ _STRICT: dict[str, Any] = {
 }
 
 
+#: The NaN that Python makes, and before the bits of any float in MessagePack: those of another NaN.
+_USUAL_NAN = b"\xf9\x7e\x00"
+_ODD_NAN = re.compile(rb"\xcb(?!\x7f\xf8\x00{6}|[\x7f\xff]\xf0\x00{6})[\x7f\xff][\xf0-\xff]", re.DOTALL)
+_USUAL_BITS = struct.pack(">d", float("nan"))
+
+
+def _write(plain: Any) -> bytes:
+    return write_tree(plain, _cbor_scalar, partial(_head, 4), partial(_head, 5))
+
+
 def _head(major: int, size: int) -> bytes:
     """Encode a major type and its number in the shortest form."""
     if size < 24:
@@ -149,9 +162,10 @@ def _cbor_scalar(value: Any) -> bytes:
 
 
 def _cbor_float(value: float) -> bytes:
-    """Encode as the C encoder does: non-finite values in the short form, others in full."""
+    """Encode infinities and the usual NaN in the short form, as the C encoder does; all else in full."""
     if value != value:
-        return b"\xf9\x7e\x00"
+        bits = struct.pack(">d", value)
+        return _USUAL_NAN if bits == _USUAL_BITS else b"\xfb" + bits
     if value in (float("inf"), float("-inf")):
         return b"\xf9\x7c\x00" if value > 0 else b"\xf9\xfc\x00"
     return struct.pack(">Bd", 0xFB, value)
