@@ -197,6 +197,23 @@ def test_an_app_reaches_the_kit_and_brings_its_types() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("wrong", [{"app": b"x"}, {"resolver": b"x"}, {"registry": b"x"}], ids=str)
+@pytest.mark.parametrize("enabled", [True, False])
+def test_what_a_program_cannot_bring_along_is_refused_before_a_store_is_made(
+    tmp_path: Path, wrong: dict[str, Any], enabled: bool
+) -> None:
+    url = str(tmp_path / "store")
+    with pytest.raises(ConfigError, match="is of type bytes"):
+        bootstrap.open(url, enabled=enabled, **wrong)
+
+    async def main() -> None:
+        await bootstrap.open_async(url, enabled=enabled, **wrong)
+
+    with pytest.raises(ConfigError, match="is of type bytes"):
+        asyncio.run(main())
+    assert not (tmp_path / "store").exists()
+
+
 def test_how_to_recover_and_what_to_do_about_faults_reach_the_kit() -> None:
     settings = {"auto_recovery": True, "on_fault": "degrade", "memory_budget_bytes": 7}
     config = Config(store="memory:", **settings)

@@ -20,7 +20,7 @@ from holdfast.adapters.progress import progress_place
 from holdfast.adapters.redactors import passing_redactor, redactor_maker
 from holdfast.adapters.system import RandomIds, SystemClock, login_name, space_of
 from holdfast.adapters.telemetry.choosing import observer_for, tracing_for
-from holdfast.application.app import App
+from holdfast.application.app import App, check_brought
 from holdfast.application.kit import Kit
 from holdfast.application.redaction.log_redaction import RedactingFilter
 from holdfast.application.redaction.redacting import LOGS, HidingPeople, StoreRedactor
@@ -275,7 +275,7 @@ def open(
         settings: single settings of the configuration: `mode="performance"`.
 
     Raises:
-        ConfigError: an unknown scheme or setting.
+        ConfigError: an unknown scheme or setting, or an argument that is not what it should be.
         StoreNotFoundError: there is no store, and none is to be created.
     """
     chosen = _configured(url, config, settings)
@@ -291,6 +291,7 @@ def _open_kit(
     read_only: bool,
     create: bool,
 ) -> Kit:
+    check_brought(app, registry, resolver)
     if not config.enabled:
         return build_kit(*_in_memory(config), registry, resolver=resolver, app=app)
     # No store is made that would have been an encrypted one, had the key been there.

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.application.app import App
+import pytest
+
+from holdfast.application.app import App, check_brought
 from holdfast.application.handlers import HandlerRegistry
+from holdfast.domain.errors import ConfigError
 from holdfast.domain.event import Event
 from holdfast.domain.plain import TypeRegistry
 from holdfast.domain.reducers import REDUCERS
@@ -53,3 +56,22 @@ def test_a_registry_that_is_empty_yet_is_kept() -> None:
     assert app.handlers is handlers
     assert app.types is types
     assert app.schema_version == "2.0.0"
+
+
+def test_what_a_program_brings_along_is_taken_or_nothing() -> None:
+    check_brought(None, None, None)
+    check_brought(App(), TypeRegistry(), lambda pointer, placeholder: None)
+
+
+@pytest.mark.parametrize(
+    ("brought", "told"),
+    [
+        ({"app": b"x"}, r"^app is of type bytes.*a holdfast\.App itself"),
+        ({"app": "flows:app"}, "^app is of type str"),
+        ({"registry": {}}, r"^registry is of type dict.*a holdfast\.TypeRegistry"),
+        ({"resolver": "env:KEY"}, "^resolver is of type str.*a function itself"),
+    ],
+)
+def test_what_cannot_be_brought_along_is_refused(brought: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        check_brought(**{"app": None, "registry": None, "resolver": None, **brought})

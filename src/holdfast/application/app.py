@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.application.handlers import HandlerRegistry, ResumeHandler
 from holdfast.domain.checkpoint import SCHEMA_VERSION
+from holdfast.domain.errors import ConfigError
 from holdfast.domain.migration import Migrate, MigrationRegistry, check_version
 from holdfast.domain.plain import TypeRegistry
 from holdfast.domain.reducers import REDUCERS, Reducer
@@ -77,3 +78,22 @@ class App:
             return step
 
         return register
+
+
+def check_brought(app: Any, registry: Any, resolver: Any) -> None:
+    """Refuse what cannot be what a program brings along when it opens a store; None is nothing.
+
+    Raises:
+        ConfigError: one of them is something else.
+    """
+    for name, given, fits, wanted in (
+        ("app", app, isinstance(app, App), "a holdfast.App"),
+        ("registry", registry, isinstance(registry, TypeRegistry), "a holdfast.TypeRegistry"),
+        ("resolver", resolver, callable(resolver), "a function"),
+    ):
+        if given is not None and not fits:
+            raise ConfigError(
+                f"{name} is of type {type(given).__qualname__}",
+                place="the arguments",
+                hint=f"Give {wanted} itself, not what names it.",
+            )
