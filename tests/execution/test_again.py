@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from holdfast import AgentFailedError, RunOptions, RunResult, Triggers, Workflow
+from holdfast import (
+    AgentFailedError,
+    CheckpointService,
+    Found,
+    RunOptions,
+    RunResult,
+    Triggers,
+    Workflow,
+)
 from holdfast.domain.errors import (
     CheckpointConflictError,
     CheckpointNotFoundError,
@@ -17,6 +25,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.execution.again import agents_from
 from holdfast.execution.context import Context
+from holdfast.execution.effects import Unknown
 from tests.execution.gates import Gates
 from tests.execution.runs import chain, opened, run
 
@@ -264,3 +273,79 @@ def test_what_a_run_from_an_agent_on_could_not_write_is_told_once_the_store_is_c
     result = asyncio.run(again)
     assert result.value == 7 and [result.unwritten.place] == gates.kept
     assert len(result.warnings) == 1
+
+
+class Bank:
+    """Knows keys, and does not answer the first call, which it carries out."""
+
+    def __init__(self) -> None:
+        self.paid: dict[str, str] = {}
+        self.asked: list[str] = []
+
+    def pay(self, key: str, who: str) -> str:
+        self.asked.append(key)
+        self.paid.setdefault(key, who)
+        if len(self.asked) == 1:
+            raise TimeoutError("nobody knows")
+        return f"receipt {len(self.paid)}"
+
+    def check(self, key: str) -> Found | None:
+        self.asked.append(key)
+        return Found("looked up") if key in self.paid else None
+
+
+def payroll(bank: Bank, unknown: Unknown) -> Workflow:
+    def transfer(ctx: Context) -> Any:
+        check = bank.check if unknown is Unknown.CHECK else None
+        return ctx.effect("pay", bank.pay, "ann", unknown=unknown, check=check)
+
+    def letter(ctx: Context) -> Any:
+        return ctx.effect("send", lambda key: key, unknown=unknown, check=check_nothing(unknown))
+
+    return chain(transfer, letter)
+
+
+def check_nothing(unknown: Unknown) -> Any:
+    return (lambda key: None) if unknown is Unknown.CHECK else None
+
+
+def rerun(workflow: Workflow, service: CheckpointService, options: RunOptions) -> RunResult:
+    return again(workflow, service, "WF-1", "letter", new_workflow_id="WF-2", options=options)
+
+
+def resumed(workflow: Workflow, service: CheckpointService, options: RunOptions) -> RunResult:
+    newest = workflow.resume_from_checkpoint(service, "WF-1@latest", new_workflow_id="WF-2", options=options)
+    return asyncio.run(newest)
+
+
+def forked(workflow: Workflow, service: CheckpointService, options: RunOptions) -> RunResult:
+    service.fork_workflow("WF-1@latest", "WF-2")
+    return workflow.run_sync(service, "WF-2", options=options)
+
+
+@pytest.mark.parametrize("fork", [rerun, resumed, forked])
+@pytest.mark.parametrize("unknown", Unknown)
+def test_an_effect_that_may_have_happened_is_known_to_the_other_side_by_one_key_in_forks_too(
+    fork: Any, unknown: Unknown
+) -> None:
+    bank = Bank()
+    workflow = payroll(bank, unknown)
+    with opened() as service:
+        with pytest.raises(AgentFailedError, match="nobody knows"):
+            run(workflow, service)
+        if unknown is Unknown.FAIL:
+            with pytest.raises(AgentFailedError, match=bank.asked[0]):
+                fork(workflow, service, RunOptions(waits=False))
+        else:
+            result = fork(workflow, service, RunOptions(waits=False))
+            answer = {Unknown.RETRY: "receipt 1", Unknown.CHECK: "looked up", Unknown.SKIP: None}
+            if unknown is Unknown.ASK:
+                state = service.load_latest("WF-2")
+                assert state is not None and result.waiting == ("transfer: effect:pay",)
+                [question] = state.agent_states["transfer"]["approvals"].values()
+                assert question["data"]["key"] == bank.asked[0]
+            else:
+                assert result.results["transfer"] == answer[unknown]
+                # What nobody had begun is the fork's own.
+                assert result.results["letter"] not in bank.asked
+    assert len(bank.paid) == 1 and set(bank.asked) == set(bank.paid)

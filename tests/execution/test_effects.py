@@ -346,3 +346,46 @@ def test_an_effect_that_did_not_happen_may_be_tried_with_other_arguments(world: 
         world.perform(replace(world.effect(), given="ann"))
     world.perform(replace(world.effect(), given="bob"))
     assert world.ledger["given"] == "bob"
+
+
+def fork_of(effect: Effect) -> Effect:
+    return replace(effect, workflow_id="WF-2")
+
+
+@pytest.mark.parametrize("unknown", Unknown)
+def test_a_fork_keeps_the_key_of_an_effect_that_was_begun_whatever_follows(
+    world: World, unknown: Unknown
+) -> None:
+    effect, asked = world.effect(unknown), list[str]()
+    world.crash(effect)
+    world.answers = [Approval(True, "ann")]
+    fork = fork_of(effect)
+    if unknown is Unknown.CHECK:
+        fork = replace(fork, check=asked.append)
+    if unknown is Unknown.FAIL:
+        with pytest.raises(EffectUnknownError) as failed:
+            world.perform(fork)
+        assert effect.key in (failed.value.hint or "")
+    else:
+        world.perform(fork)
+    assert set(world.calls) == {effect.key} and world.ledger["key"] == effect.key
+    assert [(effect.key in one.text, one.data["key"]) for one in world.questions] == (
+        [(True, effect.key)] if unknown is Unknown.ASK else []
+    )
+    assert asked == ([effect.key] if unknown is Unknown.CHECK else [])
+
+
+def test_a_fork_that_is_refused_asks_again_with_the_key_that_may_have_been_taken(world: World) -> None:
+    effect = world.effect("retry")
+    world.crash(effect)
+    world.faults = [ValueError("come back later")]
+    with pytest.raises(ValueError, match="later"):
+        world.perform(fork_of(effect))
+    world.perform(fork_of(effect))
+    assert world.calls == [effect.key] * 2
+
+
+def test_an_effect_that_nobody_had_begun_has_a_key_of_the_fork(world: World) -> None:
+    fork = fork_of(world.effect())
+    world.perform(fork)
+    assert world.calls == [fork.key] != [world.effect().key]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -62,10 +62,14 @@ class Effect:
     unsure: tuple[type[BaseException], ...] = UNSURE
     #: Tells its arguments from others; None where it is known by a key of its own.
     given: str | None = None
+    #: The idempotency key that the other side was told before; None while it was told none.
+    told_key: str | None = None
 
     @property
     def key(self) -> str:
         """The idempotency key: the same for each attempt of this step, and for nothing else."""
+        if self.told_key is not None:
+            return self.told_key
         told = "\n".join((self.workflow_id, self.step_id, self.name))
         return "hf-" + hashlib.sha256(told.encode()).hexdigest()[:40]
 
@@ -78,6 +82,7 @@ def perform(effect: Effect, known: Mapping[str, Any] | None, ask: Callable[[Ques
         )
     if known is not None and known["status"] in ("done", "skipped"):
         return known.get("result")
+    effect = _as_begun(effect, known)
     starts = known.get("starts", 1) if known is not None else 0
     if known is not None and known["status"] == "started":
         settled = yield from _settle(effect, starts, ask)
@@ -94,6 +99,12 @@ def perform(effect: Effect, known: Mapping[str, Any] | None, ask: Callable[[Ques
         raise
     yield Fact(EFFECT_DONE, {**_told(effect), "result": result}, effect.step_id, effect.agent)
     return result
+
+
+def _as_begun(effect: Effect, known: Mapping[str, Any] | None) -> Effect:
+    """Let an effect that was begun keep its key: in a fork, another one would be derived from the new id."""
+    told_key = known.get("key") if known is not None else None
+    return replace(effect, told_key=told_key) if isinstance(told_key, str) else effect
 
 
 def _start(effect: Effect, starts: int) -> Asking:
