@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast import CheckpointService
-from holdfast.domain.errors import GraphChangedError, LeaseLostError
+import holdfast
+from holdfast import CheckpointService, Retry
+from holdfast.domain.errors import AttemptOverError, GraphChangedError, LeaseLostError
 from holdfast.domain.plain import TypeRegistry
 from holdfast.execution.claim import Claim
 from holdfast.execution.durable_run import DurableRun, Scope, StepSpec, current
 from holdfast.execution.given import digest_of, numbered
 from holdfast.execution.journal import Journal
-from tests.execution.runs import opened
+from tests.execution.runs import latest, opened
 
 TYPES = TypeRegistry()
 
@@ -170,3 +172,188 @@ def test_steps_belong_to_the_function_that_was_entered() -> None:
             scope = current()
             assert scope is not None and scope.run is run and scope.prefix == ""
         assert current() is None
+
+
+AT_ONCE = Retry(attempts=3, delay_seconds=0)
+
+
+def retried(service: CheckpointService, work: Callable[[int], Any], **more: Any) -> Any:
+    """Run a step that is tried again, which is told the number of its attempt."""
+    attempts: list[int] = []
+
+    @holdfast.step(name="settle", retry=more.pop("retry", AT_ONCE))
+    def settle() -> Any:
+        attempts.append(len(attempts) + 1)
+        return work(attempts[-1])
+
+    return holdfast.durable(service, id="WF-1", name="month", **more)(settle)()
+
+
+def ids(service: CheckpointService) -> list[str]:
+    return [task["id"] for task in latest(service).tasks]
+
+
+class Paid:
+    """Counts who was paid; a list is answered, which its caller may change."""
+
+    def __init__(self, **step: Any) -> None:
+        self.calls: list[str] = []
+        self.failing: set[str] = set()
+        self.step = holdfast.step(name="pay", **step)(self._pay)
+
+    def _pay(self, who: str) -> list[Any]:
+        self.calls.append(who)
+        if who in self.failing:
+            raise ConnectionError(f"no {who}")
+        return [who, len(self.calls)]
+
+
+def failing(attempt: int, until: int = 3) -> None:
+    if attempt < until:
+        raise ConnectionError("the archive is away")
+
+
+@pytest.mark.parametrize("key", [None, lambda who: who])
+def test_the_next_attempt_of_a_step_finds_what_the_one_before_has_recorded(key: Any) -> None:
+    paid = Paid(key=key)
+
+    def work(attempt: int) -> Any:
+        found = [paid.step("ann"), paid.step("bob"), paid.step("ann")]
+        answer = [*map(tuple, found)]
+        found[0].append("changed by who has it")
+        failing(attempt)
+        return answer
+
+    with opened() as service:
+        # Equal calls have their results in the order that they were made in.
+        assert retried(service, work) == [("ann", 1), ("bob", 2), ("ann", 3)]
+        expected = ["pay", "pay#2", "pay#3"] if key is None else ["pay[ann]", "pay[bob]", "pay[ann]#2"]
+        assert ids(service) == [*(f"settle>{name}" for name in expected), "settle"]
+    assert paid.calls == ["ann", "bob", "ann"]
+
+
+def test_what_an_earlier_process_recorded_is_found_by_every_attempt() -> None:
+    paid, is_mended = Paid(), list[bool]()
+
+    def work(attempt: int) -> Any:
+        answer = paid.step("ann")
+        failing(attempt, until=2 if is_mended else 9)
+        return answer
+
+    with opened() as service:
+        with pytest.raises(ConnectionError):
+            retried(service, work)
+        is_mended.append(True)
+        assert retried(service, work) == ["ann", 1]
+    assert paid.calls == ["ann"]
+
+
+def test_an_attempt_finds_what_was_recorded_deep_inside_of_the_one_before() -> None:
+    paid, attempts = Paid(), list[int]()
+
+    @holdfast.step
+    def chapter(number: int) -> Any:
+        answer = paid.step(f"of {number}")
+        failing(attempts[-1] if number == 2 else 3)
+        return answer
+
+    def work(attempt: int) -> Any:
+        attempts.append(attempt)
+        # In whatever order: each is known by what it was given.
+        numbers = (1, 2) if attempt == 1 else (2, 1)
+        return sorted(chapter(number) for number in numbers)
+
+    with opened() as service:
+        assert retried(service, work) == [["of 1", 1], ["of 2", 2]]
+        assert sorted(ids(service)) == [
+            *("settle", "settle>chapter", "settle>chapter#2"),
+            *("settle>chapter#2>pay", "settle>chapter>pay"),
+        ]
+    assert paid.calls == ["of 1", "of 2"]
+
+
+def test_a_step_that_failed_is_tried_again_under_its_name_and_those_before_it_are_not() -> None:
+    paid = Paid()
+
+    def work(attempt: int) -> Any:
+        paid.failing = {"bob"} if attempt == 1 else set()
+        return paid.step("ann"), paid.step("bob"), paid.step("eve")
+
+    with opened() as service:
+        retried(service, work)
+        assert ids(service) == ["settle>pay", "settle>pay#2", "settle>pay#3", "settle"]
+    assert paid.calls == ["ann", "bob", "bob", "eve"]
+
+
+def test_other_arguments_in_the_next_attempt_are_refused_as_they_are_after_a_crash() -> None:
+    paid, told = Paid(), list[BaseException]()
+
+    def work(attempt: int) -> Any:
+        try:
+            paid.step(f"ann {attempt}")
+        except GraphChangedError as refusal:
+            told.append(refusal)
+            raise
+        raise ConnectionError
+
+    with opened() as service, pytest.raises(GraphChangedError, match="'settle>pay' has a result for other"):
+        retried(service, work)
+    assert paid.calls == ["ann 1"] and len(told) == 2
+
+
+def test_what_is_left_behind_of_an_attempt_takes_no_step_while_the_next_one_is_made() -> None:
+    calls, left = list[str](), list[asyncio.Task[Any]]()
+    is_paid, go_on = asyncio.Event(), asyncio.Event()
+
+    @holdfast.step
+    async def pay(who: str) -> str:
+        calls.append(who)
+        return who
+
+    async def both() -> Any:
+        await pay("ann")
+        is_paid.set()
+        await go_on.wait()
+        return await pay("ann")
+
+    @holdfast.step(retry=AT_ONCE)
+    async def settle() -> Any:
+        if not left:
+            left.append(asyncio.ensure_future(both()))
+            await pay("bob")
+            await is_paid.wait()
+            raise ConnectionError
+        go_on.set()
+        with pytest.raises(AttemptOverError, match="something of it goes on"):
+            await left[0]
+        return [await pay("ann"), await pay("bob")]
+
+    with opened() as service:
+        assert asyncio.run(holdfast.durable(service)(settle)()) == ["ann", "bob"]
+    assert sorted(calls) == ["ann", "bob"]
+
+
+def test_a_step_that_is_still_at_work_keeps_its_name_from_the_next_attempt() -> None:
+    left, is_at_work, go_on = list[asyncio.Task[str]](), asyncio.Event(), asyncio.Event()
+
+    @holdfast.step
+    async def pay(who: str) -> str:
+        if is_at_work.is_set():
+            return "again"
+        is_at_work.set()
+        await go_on.wait()
+        return "late"
+
+    @holdfast.step(retry=AT_ONCE)
+    async def settle() -> Any:
+        if left:
+            answer = await pay("ann")
+            go_on.set()
+            return answer, await left[0]
+        left.append(asyncio.ensure_future(pay("ann")))
+        await is_at_work.wait()
+        raise ConnectionError
+
+    with opened() as service:
+        assert asyncio.run(holdfast.durable(service, id="WF-1")(settle)()) == ("again", "late")
+        assert ids(service) == ["settle>pay#2", "settle>pay", "settle"]

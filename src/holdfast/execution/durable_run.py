@@ -67,6 +67,8 @@ class Scope:
     #: Where the step around this one was taken, and what its start says until that is recorded.
     outer: Scope | None = None
     start: Fact | None = None
+    #: Whether the attempt around it failed, and another one is made.
+    is_over: bool = False
 
 
 class DurableRun:
@@ -87,17 +89,36 @@ class DurableRun:
         self._is_open = True
         self._types = types
         self._mutex = threading.Lock()
-        #: What earlier processes recorded, by step, until it is asked for.
-        self._recorded = {task["id"]: task for task in journal.fields.get("tasks", ()) if _is_result(task)}
-        #: Those that were begun and have none: results of steps inside of them are theirs.
-        begun = {step_id: known for step_id, known in _begun(journal.fields) if step_id not in self._recorded}
-        #: Every step that has a result or is under way.
-        self._used = {*self._recorded, *begun}
+        #: What earlier processes and attempts recorded, by step, until it is asked for.
+        self._recorded: dict[str, Mapping[str, Any]] = {}
+        #: Every step that has a result or is under way, and those of them that are at work here.
+        self._used: set[str] = set()
+        self._at_work: set[str] = set()
         #: The steps of one name that were given the same, in their order.
         self._alike: dict[tuple[str, str], list[str]] = {}
-        for step_id, known in sorted((self._recorded | begun).items(), key=lambda one: _occurrence(one[0])):
-            self._alike.setdefault((_base(step_id), known.get("given", "")), []).append(step_id)
+        self._take_in("")
         self._since_checkpoint = 0
+
+    def _take_in(self, prefix: str) -> None:
+        """Have all that is recorded below a prefix be found again, in order, by whoever calls it next."""
+        # Before the state is read: what ends in between is in the state, and at work too.
+        at_work = {step_id for step_id in self._at_work if step_id.startswith(prefix)}
+        fields = self._journal.fields
+        recorded = {task["id"]: task for task in fields.get("tasks", ()) if _is_result(task, prefix)}
+        #: Those that were begun and have none: results of steps inside of them are theirs.
+        begun = {
+            step_id: known
+            for step_id, known in _begun(fields)
+            if step_id.startswith(prefix) and step_id not in recorded
+        }
+        at_work -= recorded.keys()
+        self._recorded |= recorded
+        self._used = {step_id for step_id in self._used if not step_id.startswith(prefix)}
+        self._used |= {*recorded, *begun, *at_work}
+        self._alike = {key: steps for key, steps in self._alike.items() if not key[0].startswith(prefix)}
+        for step_id, known in sorted((recorded | begun).items(), key=lambda one: _occurrence(one[0])):
+            if step_id not in at_work:
+                self._alike.setdefault((_base(step_id), known.get("given", "")), []).append(step_id)
 
     def slot(
         self, spec: StepSpec, scope: Scope, positional: tuple[Any, ...], named: Mapping[str, Any]
@@ -107,12 +128,14 @@ class DurableRun:
         Raises:
             GraphChangedError: the function does not call its steps as it did.
             LeaseLostError: somebody else has the run now.
+            AttemptOverError: the attempt that calls it, or the function, has ended.
         """
         self._check()
         key = None if spec.key is None else str(spec.key(*positional, **named))
         given = digest_of(numbered(positional, named), self._types) if key is None else None
         called = step_name(spec.name, key)
         with self._mutex:
+            self._check_attempts(scope)
             number = scope.calls[called] = scope.calls.get(called, 0) + 1
             if given is None:
                 return self._claimed(scope.prefix, scope.prefix + step_name(spec.name, key, number), None)
@@ -138,7 +161,10 @@ class DurableRun:
 
     def _claimed(self, prefix: str, step_id: str, given: str | None) -> Slot:
         self._used.add(step_id)
-        return Slot(step_id, given, self._recorded.pop(step_id, None), prefix.removesuffix(">") or None)
+        known = self._recorded.pop(step_id, None)
+        if known is None:
+            self._at_work.add(step_id)
+        return Slot(step_id, given, known, prefix.removesuffix(">") or None)
 
     def take(
         self, spec: StepSpec, scope: Scope, positional: tuple[Any, ...], named: dict[str, Any]
@@ -147,6 +173,16 @@ class DurableRun:
         slot = self.slot(spec, scope, positional, named)
         if slot.known is not None:
             return copy.deepcopy(slot.known["result"])
+        try:
+            return (yield from self._tried(spec, scope, slot, positional, named))
+        finally:
+            with self._mutex:
+                self._at_work.discard(slot.step_id)
+
+    def _tried(
+        self, spec: StepSpec, scope: Scope, slot: Slot, positional: tuple[Any, ...], named: dict[str, Any]
+    ) -> Asking:
+        """Answer what a step answers in the first attempt that does not fail, once that is durable."""
         attempt = 0
         while True:
             attempt, began = attempt + 1, time.monotonic()
@@ -167,8 +203,14 @@ class DurableRun:
                 return result
             finally:
                 _SCOPE.reset(token)
+            with self._mutex:
+                inner.is_over = True
             pause = asyncio.sleep if spec.is_async else time.sleep
             yield Call(pause, (spec.retry.pause_seconds(attempt),))
+            if inner.calls:
+                # The next attempt is to find what this one has recorded, as the next process would.
+                with self._mutex:
+                    self._take_in(inner.prefix)
 
     def complete(self) -> None:
         """Record the result, and that the run is over."""
@@ -221,6 +263,18 @@ class DurableRun:
                 place=place,
                 hint="Await, or join, all that the function starts.",
             )
+
+    def _check_attempts(self, scope: Scope) -> None:
+        """Refuse what is left behind of an attempt: it would take what is recorded from the one after it."""
+        place: Scope | None = scope
+        while place is not None:
+            if place.is_over:
+                raise AttemptOverError(
+                    "the attempt of a step has failed and is made again, and something of it goes on",
+                    place=f"{self._journal.workflow_id} {place.prefix.removesuffix('>')}",
+                    hint="Await, or join, all that the step starts, also where it fails.",
+                )
+            place = place.outer
 
     @contextmanager
     def entered(self) -> Iterator[None]:
@@ -291,9 +345,10 @@ def _fact(kind: str, data: Mapping[str, Any], spec: StepSpec, slot: Slot) -> Fac
     return Fact(kind, data, slot.step_id, spec.name, parent_id=slot.parent_id)
 
 
-def _is_result(task: Any) -> bool:
+def _is_result(task: Any, prefix: str) -> bool:
     # An application may have tasks of its own in the state.
-    return isinstance(task, Mapping) and {"id", "result"} <= task.keys()
+    is_ours = isinstance(task, Mapping) and {"id", "result"} <= task.keys()
+    return is_ours and isinstance(task["id"], str) and task["id"].startswith(prefix)
 
 
 def _begun(fields: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
