@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import sys
@@ -22,7 +23,8 @@ from holdfast.domain.errors import (
     NoValidCheckpointError,
     UnsupportedTypeError,
 )
-from tests.execution.runs import chain, damage, kinds, latest, opened
+from holdfast.execution.loop import LoopRun
+from tests.execution.runs import chain, damage, kinds, latest, opened, types
 
 
 def count_to(service: CheckpointService, last: int, fails_at: int | None = None) -> Any:
@@ -336,3 +338,73 @@ def test_a_history_that_grows_costs_what_was_added(tmp_path: Path) -> None:
 def test_a_name_that_is_none_is_refused_at_once(workflow_id: str) -> None:
     with pytest.raises(InvalidIdError):
         holdfast.loop("memory:", workflow_id)
+
+
+@pytest.mark.parametrize("fault", [None, ValueError("no more"), KeyboardInterrupt()])
+def test_a_block_that_was_left_records_nothing_more(fault: BaseException | None) -> None:
+    with opened() as service:
+        with (
+            contextlib.suppress(ValueError, KeyboardInterrupt),
+            holdfast.loop(service, "WF-1", {"i": 1}) as run,
+        ):
+            run.save()
+            if fault is not None:
+                raise fault
+        before = latest(service), types(service)
+        run.state["i"] = 99
+        with pytest.raises(InvalidStateError, match="the block of the loop has ended") as refusal:
+            run.save()
+        assert refusal.value.place == "WF-1" and "pause" in (refusal.value.hint or "")
+        assert (latest(service), types(service)) == before
+
+
+def test_a_loop_that_is_carried_on_by_another_block_is_left_alone_by_the_one_before() -> None:
+    with opened() as service:
+        with holdfast.loop(service, "WF-1", {"i": 0}) as stale:
+            stale.pause()
+        with holdfast.loop(service, "WF-1") as run:
+            run.state["i"] = 10
+            first = run.save()
+            stale.state["i"] = -1
+            with pytest.raises(InvalidStateError):
+                stale.save()
+            assert run.save().sequence == first.sequence + 1
+        assert latest(service).context == {"i": 10}
+
+
+def test_a_task_that_goes_on_after_its_block_records_nothing() -> None:
+    async def main(service: CheckpointService) -> None:
+        is_over = asyncio.Event()
+
+        async def save_late(run: Any) -> None:
+            await is_over.wait()
+            run.state["i"] = 99
+            await run.save()
+
+        async with holdfast.loop(service, "WF-1", {"i": 1}) as run:
+            late = asyncio.ensure_future(save_late(run))
+        is_over.set()
+        with pytest.raises(InvalidStateError, match="the block of the loop has ended"):
+            await late
+
+    with opened() as service:
+        asyncio.run(main(service))
+        assert latest(service).context == {"i": 1} and latest(service).status == "completed"
+
+
+def test_nothing_is_saved_between_the_end_of_a_block_and_what_is_recorded_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[str] = []
+    end = LoopRun._end
+
+    def end_late(run: Any) -> None:
+        with pytest.raises(InvalidStateError) as refusal:
+            run.save()
+        told.append(refusal.value.message)
+        end(run)
+
+    monkeypatch.setattr(LoopRun, "_end", end_late)
+    with opened() as service:
+        count_to(service, 1)
+        assert latest(service).status == "completed" and len(told) == 1

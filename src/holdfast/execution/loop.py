@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -61,6 +62,9 @@ class Carried(Generic[State]):
         self.is_resumed = False
         self.is_over = False
         self._is_paused = False
+        self._is_left = False
+        #: Held while a save is queued: it comes before what is recorded of the end, or is refused.
+        self._mutex = threading.Lock()
         self._claim = claim
         self._recording = service.recording
         #: What is kept beside a plain state.
@@ -71,6 +75,23 @@ class Carried(Generic[State]):
     def pause(self) -> None:
         """Let the end of the block not be the end of the loop: the next process goes on with it."""
         self._is_paused = True
+
+    def _leave(self) -> None:
+        """Let nothing more be saved: the loop is done, or of whoever enters it next."""
+        with self._mutex:
+            self._is_left = True
+
+    def _queue(self) -> Ticket:
+        """Queue a checkpoint for whoever saves, as long as the block goes on."""
+        with self._mutex:
+            if self._is_left:
+                raise InvalidStateError(
+                    "the block of the loop has ended, and nothing more is recorded here",
+                    place=self.workflow_id,
+                    hint="Save before the block ends. To go on later, call `run.pause()` there, and enter the"
+                    " loop again.",
+                )
+            return self._submit()
 
     def _submit(self, status: str = "in_progress", kind: CheckpointType | None = None) -> Ticket:
         """Queue a checkpoint of the state as it is now."""
@@ -163,9 +184,10 @@ class LoopRun(Carried[State]):
 
         Raises:
             LeaseLostError: somebody else carries the loop on, and nothing was written.
+            InvalidStateError: the loop, or the block that has it, ended before, and nothing was written.
             CheckpointWriteError: it could not be made durable.
         """
-        return self._wait(self._submit())
+        return self._wait(self._queue())
 
 
 class AsyncLoopRun(Carried[State]):
@@ -173,7 +195,7 @@ class AsyncLoopRun(Carried[State]):
 
     async def save(self) -> CheckpointID:
         """Make the state durable as `LoopRun.save` does; it is read before anything else runs."""
-        return await asyncio.to_thread(self._wait, self._submit())
+        return await asyncio.to_thread(self._wait, self._queue())
 
 
 class Loop(Generic[State]):
@@ -229,8 +251,10 @@ def _watched(run: _Run) -> Iterator[_Run]:
     try:
         yield run
     except BaseException as fault:
+        run._leave()
         run._fail(fault)
         raise
+    run._leave()
     run._end()
 
 
