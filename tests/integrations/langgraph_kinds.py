@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import decimal
 import uuid
@@ -21,7 +22,7 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
-from langgraph.types import Interrupt, Send
+from langgraph.types import Command, Interrupt, Send
 from pydantic import BaseModel
 
 IMAGE = "data:image/png;base64," + "iVBORw0KGgo" * 4
@@ -154,6 +155,10 @@ OWN = st.one_of(
 OTHERS: st.SearchStrategy[Any] = st.one_of(
     st.builds(Send, st.just("node"), st.dictionaries(st.text(max_size=3), st.integers(), max_size=2)),
     st.builds(Interrupt, st.integers(), id=st.text(max_size=5)),
+    st.builds(
+        Command, update=st.none() | st.lists(st.tuples(st.text(max_size=3), st.integers()), max_size=2)
+    ),
+    st.builds(Command, resume=st.integers(), goto=st.sampled_from([(), [], "node", ("a", "b"), ["a"]])),
     st.just(uuid.UUID(int=7)),
 )
 EXTRAS = st.dictionaries(
@@ -191,6 +196,11 @@ def shape(value: Any) -> Any:
     if isinstance(value, BaseModel):
         extra = shape(value.__pydantic_extra__ or {})
         return kind, [(name, shape(inner)) for name, inner in sorted(value.__dict__.items())], extra
+    if kind is Send:
+        return kind, value.node, shape(value.arg), value.timeout
+    if dataclasses.is_dataclass(value):
+        # Command shows nothing that is empty, be it a tuple or a list.
+        return kind, [(one.name, shape(getattr(value, one.name))) for one in dataclasses.fields(value)]
     if kind in (list, tuple):
         return kind, [shape(inner) for inner in value]
     if kind is dict:

@@ -7,14 +7,16 @@ import sys
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-from langgraph.types import Interrupt, Overwrite, Send
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import Command, Interrupt, Overwrite, Send
 from pydantic import BaseModel
 
 import holdfast
@@ -102,6 +104,12 @@ EVERYTHING = {
     "lookalikes": list(kinds.LOOKALIKES),
     "sends": [Send("node", kinds.Order(1)), Send("node", {"text": "\ud800", "n": 2**70})],
     "asked": (Interrupt({"order": kinds.Order(2), "m": HumanMessage("sure?")}, id="i"),),
+    "commands": [
+        Command(),
+        Command(graph=Command.PARENT, update=[("n", {1}), ("m", HumanMessage("x"))], goto="node"),
+        Command(resume={"id": (1, 2)}, goto=("a", Send("b", kinds.Order(3)))),
+        Send("node", {"x": Command(resume=1, goto=[])}),
+    ],
     "numbers": [1, True, 1.0, -0.0, float("inf"), 2**80],
 }
 
@@ -399,3 +407,41 @@ def test_what_overwrites_a_channel_comes_back_whatever_it_holds(kind: str, tmp_p
             written: Any = got(saver, at).pending_writes
         found, [listed] = (item for _, _, item in written)
         assert kinds.shape(found.value) == kinds.shape(listed.value) == kinds.shape(value)
+
+
+# -- commands --------------------------------------------------------------------------------------
+
+
+class Counted(TypedDict, total=False):
+    n: int
+
+
+def counting() -> StateGraph[Any, Any, Any, Any]:
+    graph = StateGraph(Counted)
+    graph.add_node("add", lambda state: {"n": state.get("n", 0) + 1})
+    graph.add_edge(START, "add")
+    graph.add_edge("add", END)
+    return graph
+
+
+@pytest.mark.parametrize(
+    "command", [Command(update={"n": 5}), Command(update=[("n", 5)]), Command(resume="x")]
+)
+def test_a_thread_may_begin_with_a_command_as_over_the_saver_of_langgraph(command: Any, tmp_path: Path):
+    def told(saver: Any) -> Any:
+        app = counting().compile(checkpointer=saver)
+        answer = app.invoke(command, config_of("t"))
+        return answer, [one.values for one in app.get_state_history(config_of("t"))]
+
+    expected = told(InMemorySaver())
+    with open_saver(url_of("file", tmp_path)) as saver:
+        assert told(saver) == expected
+    # What was begun with is read back from what is stored.
+    with open_saver(url_of("file", tmp_path)) as saver:
+        app = counting().compile(checkpointer=saver)
+        assert [one.values for one in app.get_state_history(config_of("t"))] == expected[1]
+
+
+def test_a_command_that_holds_what_would_not_come_back_is_refused_where_it_does():
+    with open_saver() as saver, pytest.raises(UnsupportedTypeError, match=r"odd\.update\.x"):
+        put(saver, config_of("t"), {"odd": Command(update={"x": Unregistered()})})

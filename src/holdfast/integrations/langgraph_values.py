@@ -8,6 +8,7 @@ Since kinds are kept beside the values, nothing in a value can pass for a mark.
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -24,7 +25,7 @@ with framework("langgraph-checkpoint", "4.3", "4.4", extra="langgraph"):
     from langchain_core.messages.base import TextAccessor
     from langgraph.checkpoint.serde.base import SerializerProtocol
     from langgraph.checkpoint.serde.types import _DeltaSnapshot
-    from langgraph.types import Interrupt, Overwrite, Send
+    from langgraph.types import Command, Interrupt, Overwrite, Send
     from pydantic import BaseModel
 
 #: How to read a value; plain data itself.
@@ -178,6 +179,11 @@ class Values:
         if type(value) is Overwrite and value.type == _OVERWRITE:
             inner, kind = self.encode(value.value, place)
             return inner, {"overwrite": kind}
+        if type(value) is Command:
+            # As a whole, its tuples would come back as lists: the empty one, too, that `goto` is by default.
+            members = {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
+            inner, kind = self.encode(members, place)
+            return inner, {"command": kind}
         if not isinstance(value, BaseMessage) and self._packs(value):
             return value, None
         return self._dumped(value, place), "typed"
@@ -197,6 +203,8 @@ class Values:
             return Overwrite(self.decode(value, kind["overwrite"]))
         if "send" in kind:
             return Send(value["node"], self.decode(value["arg"], kind["send"]))
+        if "command" in kind:
+            return Command(**self.decode(value, kind["command"]))
         if "interrupt" in kind:
             return Interrupt(self.decode(value["value"], kind["interrupt"]), value["id"])
         (name, kinds) = next(iter(kind.items()))
