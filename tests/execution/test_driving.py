@@ -135,6 +135,45 @@ def test_what_nobody_handles_comes_out(drive: Drive, journal: Journal) -> None:
         drive(journal, asking())
 
 
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_stop_iteration_comes_out_as_what_was_raised(is_late: bool, journal: Journal) -> None:
+    fault = StopIteration("no more")
+
+    def failing() -> None:
+        raise fault
+
+    def inner() -> Asking:
+        try:
+            yield Call(failing)
+        except StopIteration:
+            if is_late:
+                yield message("it failed")
+            raise
+
+    def asking() -> Asking:
+        yield from inner()
+
+    with pytest.raises(StopIteration) as caught:
+        without_a_loop(journal, asking())
+    assert caught.value is fault
+    with pytest.raises(RuntimeError, match="raised StopIteration"):
+        on_the_loop(journal, asking())
+
+
+def test_an_asking_that_stops_by_itself_is_an_error_of_its_own(journal: Journal) -> None:
+    def stops() -> None:
+        raise StopIteration
+
+    def asking() -> Asking:
+        try:
+            yield Call(stops)
+        except StopIteration:
+            raise StopIteration("another one") from None
+
+    with pytest.raises(RuntimeError, match="generator raised StopIteration"):
+        without_a_loop(journal, asking())
+
+
 def test_what_cannot_be_recorded_is_thrown_too(drive: Drive, journal: Journal) -> None:
     def asking() -> Asking:
         yield message(object())

@@ -357,3 +357,20 @@ def test_a_step_that_is_still_at_work_keeps_its_name_from_the_next_attempt() -> 
     with opened() as service:
         assert asyncio.run(holdfast.durable(service, id="WF-1")(settle)()) == ("again", "late")
         assert ids(service) == ["settle>pay#2", "settle>pay", "settle"]
+
+
+def test_a_step_that_finds_nothing_more_says_so_to_whoever_called_it() -> None:
+    raised = [StopIteration("once"), StopIteration("twice"), StopIteration("thrice")]
+    told = list(raised)
+
+    @holdfast.step(retry=AT_ONCE)
+    def take() -> None:
+        raise told.pop(0)
+
+    with opened() as service:
+        with pytest.raises(StopIteration) as caught:
+            holdfast.durable(service, id="WF-1", name="all")(lambda: take())()
+        assert caught.value is raised[-1] and told == []
+        failed = [event.data["error"]["message"] for event in service.events("WF-1", type="AGENT_FAILED")]
+        assert failed == ["once", "twice", "thrice"]
+        assert latest(service).status == "failed"

@@ -23,13 +23,14 @@ from holdfast.domain.errors import (
 from holdfast.domain.reducers import DECISION_EVENT
 from holdfast.domain.run_events import EFFECT_DONE, EFFECT_STARTED
 from holdfast.execution.approvals import Approval, Question
+from holdfast.execution.context import Context
 from holdfast.execution.driving import Asking, Driver
 from holdfast.execution.effects import Effect, Found, Unknown, perform
 from holdfast.execution.journal import Fact, Journal
 from tests.application.services import make_service
 from tests.execution.journals import begun, recovered
 from tests.execution.narrow_stores import LARGE, NarrowStore
-from tests.execution.runs import opened, types
+from tests.execution.runs import chain, opened, run, types
 
 
 class Crashed(BaseException):
@@ -137,6 +138,19 @@ def test_a_refusal_is_an_answer_and_the_next_attempt_may_ask_again(world: World,
     assert (world.ledger["status"], world.ledger["error"]) == ("failed", "ValueError: no such account")
     assert world.perform(effect)["n"] == 1
     assert world.questions == [] and world.ledger["status"] == "done"
+
+
+def test_an_effect_that_finds_nothing_more_says_so_to_whoever_called_it() -> None:
+    def agent(ctx: Context) -> str:
+        try:
+            return str(ctx.effect("take", lambda key: next(iter(()))))
+        except StopIteration:
+            return "nothing more"
+
+    with opened() as service:
+        assert run(chain(agent), service).value == "nothing more"
+        [done] = [event for event in service.events("WF-1") if event.type == EFFECT_DONE]
+        assert done.data["status"] == "failed" and done.data["error"].startswith("StopIteration")
 
 
 @pytest.mark.parametrize("fault", [TimeoutError(), ConnectionResetError(), Crashed()])

@@ -91,24 +91,34 @@ class _Talk:
     def __init__(self, asking: Asking) -> None:
         self._asking = asking
         self._fault: BaseException | None = None
+        #: What the asking was told last of those that Python lets out of no generator.
+        self._stop: StopIteration | None = None
         self.answer: Any = None
         #: What the asking came to, once it needs nothing more.
         self.result: Any = None
 
     def need(self) -> Need | None:
         """Tell how the last need was met, and answer the next one; None: it is over."""
+        stop = self._stop
         (answer, self.answer), (fault, self._fault) = (self.answer, None), (self._fault, None)
         try:
             return self._asking.send(answer) if fault is None else self._asking.throw(fault)
         except StopIteration as over:
             self.result = over.value
             return None
+        except RuntimeError as instead:
+            # A generator that lets it out raises this instead (PEP 479); whoever called gets what was raised.
+            if stop is None or instead.__cause__ is not stop:
+                raise
+        raise stop
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, fault: BaseException | None, trace: object) -> bool:
         self._fault = fault
+        if isinstance(fault, StopIteration):
+            self._stop = fault
         return True
 
 
