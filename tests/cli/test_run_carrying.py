@@ -155,3 +155,29 @@ def test_a_run_does_not_degrade_where_that_is_configured(
     ended = carry_out(Call(gates.url, QUIET.output), order_of(workflow_of(lambda ctx: gates.shut())))
     assert isinstance(ended.fault, ResultLostError) and ended.result is ended.fault.result
     assert not ended.is_durable and gates.kept == []
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_what_the_store_refused_in_the_end_is_told_too(
+    is_kept: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    gates = Gates(monkeypatch, tmp_path)
+    if not is_kept:
+        gates.without_a_second()
+    workflow = workflow_of(lambda ctx: gates.shut())
+
+    async def start(service: Any, options: RunOptions) -> Any:
+        result = await workflow.run(service, "W", options=options)
+        with holdfast.open(gates.url) as other:
+            lease = other.lease_of("W")
+            assert lease is not None
+            other.release_lease(lease)
+            other.acquire_lease("W", "another worker")
+        gates.open()
+        return result
+
+    ended = carry_out(Call(gates.url, QUIET.output), replace(order_of(workflow), start=start))
+    assert ended.result is not None and ended.result.is_completed
+    assert ended.unwritten.is_refused and ended.unwritten.is_lost is not is_kept
+    assert gates.kept == ([ended.unwritten.place] if is_kept else [])
+    assert ended.result.warnings == (ended.unwritten.text,) and not ended.is_durable

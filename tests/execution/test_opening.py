@@ -341,6 +341,65 @@ def test_what_is_kept_nowhere_is_raised_and_the_caller_has_the_result(gates: Gat
     assert told.value.result.value == 7 and told.value.result.unwritten.commits > 0
 
 
+def taken_over(gates: Gates) -> RunOptions:
+    """Let the store take commits again at the end of a run, when somebody else has the workflow."""
+
+    def last(kind: str, data: Any) -> None:
+        if kind == "run_ended":
+            with holdfast.open(gates.url) as other:
+                lease = other.lease_of("W")
+                assert lease is not None
+                other.release_lease(lease)
+                other.acquire_lease("W", "another worker")
+            gates.open()
+
+    return RunOptions(subscribers=(last,))
+
+
+def test_what_the_store_refused_in_the_end_is_told_with_why_and_where_it_is_kept(gates: Gates) -> None:
+    result = shutting(gates).run_sync(gates.url, "W", options=taken_over(gates))
+    [place] = gates.kept
+    assert result.is_completed and result.value == 7
+    assert not result.is_durable and result.unwritten.place == place
+    [warning] = result.warnings
+    assert place in warning and result.unwritten.reason in warning and "lease" in result.unwritten.reason
+    with holdfast.open(gates.url, read_only=True) as service:
+        assert [meta.id.sequence for meta in service.list_checkpoints("W")] == [1]
+
+
+def test_what_the_store_refused_in_the_end_and_nobody_keeps_is_raised(gates: Gates) -> None:
+    gates.without_a_second()
+    with pytest.raises(ResultLostError, match="LOST") as told:
+        shutting(gates).run_sync(gates.url, "W", options=taken_over(gates))
+    assert told.value.result.value == 7 and told.value.result.unwritten.commits > 0
+
+
+@pytest.mark.parametrize("is_ended_elsewhere", [True, False])
+def test_what_was_refused_of_one_run_is_no_part_of_the_next(gates: Gates, is_ended_elsewhere: bool) -> None:
+    calls: list[int] = []
+
+    def work(ctx: Context) -> int:
+        calls.append(1)
+        if len(calls) == 1:
+            gates.shut()
+        return 7
+
+    gates.without_a_second()
+    subscribers = taken_over(gates).subscribers
+    with holdfast.open(gates.url, on_fault="degrade") as service:
+        with pytest.raises(ResultLostError):
+            run(chain(one, work), service, "W", subscribers=subscribers)
+        with holdfast.open(gates.url) as other:
+            lease = other.lease_of("W")
+            assert lease is not None
+            other.release_lease(lease)
+            if is_ended_elsewhere:
+                assert run(chain(one, work), other, "W").is_completed
+        result = run(chain(one, work), service, "W")
+        assert result.is_completed and result.is_durable and result.warnings == ()
+    assert len(calls) == 2
+
+
 def test_in_an_open_service_what_waits_goes_on_waiting(gates: Gates) -> None:
     with holdfast.open(gates.url, on_fault="degrade") as service:
         result = run(shutting(gates), service)

@@ -112,6 +112,10 @@ class Recording:
         """Tell what of a workflow the store does not have; once it is closed, what became of that."""
         return self._engine.safety.unwritten(workflow_id)
 
+    def forget_refused(self, workflow_id: str) -> None:
+        """Tell no more of what the store refused of a workflow: somebody begins with what it has."""
+        self._engine.safety.forget_refused(workflow_id)
+
     def key_of(self, workflow_id: str) -> str:
         """Name the key that a workflow is sealed with, empty for none; one that is gone shows in a second."""
         vault = self._engine.kit.vault
@@ -275,9 +279,10 @@ class Recording:
             facts: dict[str, int | str] = {"owner": lease.owner, "token": lease.token}
             told = self._engine.trail.told(AuditType.LEASE_RELEASED, workflow_id=workflow_id, facts=facts)
             store.release(lease, told)
-        return self._engine.writer.acquire(
-            workflow_id, own_name(f"{task}-{secrets.token_hex(4)}"), ttl_seconds
-        )
+        owner = own_name(f"{task}-{secrets.token_hex(4)}")
+        lease = self._engine.writer.acquire(workflow_id, owner, ttl_seconds)
+        self.forget_refused(workflow_id)
+        return lease
 
     def renew(self, lease: Lease, ttl_seconds: float) -> Lease:
         """Give a lease new time."""

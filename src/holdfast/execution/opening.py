@@ -317,6 +317,8 @@ def _told(
 ) -> RunResult:
     """Tell of a run that ended before."""
     check_owner(state, plan.name)
+    # The store has its end: what was refused of an earlier run here is no part of this one.
+    service.recording.forget_refused(state.workflow_id)
     fields = state.to_fields()
     said = news(fields, options.renamed, plan.agents)
     changes = drift(state.dag_structure, plan.structure(), _done(fields, renames(fields, said)), said)

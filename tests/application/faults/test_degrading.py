@@ -249,6 +249,8 @@ def test_a_caller_that_asked_for_a_sequence_is_not_written_behind_anothers_back(
     gate.service.flush()
     assert states(gate.service) == {1: {"n": 1}, 2: {"n": "other"}}
     assert gate.service.health().counters["refused"] == 1
+    told = gate.service.recording.unwritten("WF")
+    assert (told.commits, told.reason, told.is_refused) == (1, "another checkpoint came first", True)
 
 
 def test_under_a_lease_that_was_lost_nothing_is_written_and_what_waited_is_kept_elsewhere():
@@ -265,7 +267,12 @@ def test_under_a_lease_that_was_lost_nothing_is_written_and_what_waited_is_kept_
     store.takes = "everything"
     gate.service.flush()
     assert states(gate.service) == {1: {"n": 1}, 2: {"n": "other"}}
-    assert gate.service.health().counters["refused"] >= 1
+    refused = gate.service.health().counters["refused"]
+    assert refused >= 1
+    told = gate.service.recording.unwritten("WF")
+    assert told.commits == refused and told.place is not None and not told.is_lost
+    gate.service.close()
+    assert gate.service.recording.unwritten("WF") == told
 
 
 def test_what_repeats_the_last_state_is_as_durable_as_that_one(net):

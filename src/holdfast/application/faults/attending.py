@@ -15,7 +15,7 @@ from holdfast.application.storage_faults import reason_of
 from holdfast.domain.errors import CheckpointError, CheckpointWriteError, DiskFullError
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head
 from holdfast.domain.retry import RetryPolicy
-from holdfast.domain.unwritten import Unwritten
+from holdfast.domain.unwritten import Unwritten, together
 
 _LOG = logging.getLogger("holdfast")
 _LEAST_PAUSE_SECONDS = 0.01
@@ -88,14 +88,22 @@ class Attendant:
 
     def unwritten(self, workflow_id: str) -> Unwritten:
         """Tell what of a workflow the store does not have; after the end, what became of that."""
-        if self._left is not None:
-            return self._left.get(workflow_id, Unwritten())
+        left, refused = self._left, self._shelter.refusals.of(workflow_id)
+        waiting = self._waiting(workflow_id) if left is None else left.get(workflow_id, Unwritten())
+        return together(waiting, refused)
+
+    def _waiting(self, workflow_id: str) -> Unwritten:
+        """Tell of what still waits."""
         held = self._shelter.waiting.of(workflow_id)
         if not held:
             return Unwritten()
         is_kept = all(isinstance(one.intent, Spilled) for one in held)
         place = self._shelter.spare.place if is_kept else None
         return Unwritten(len(held), reason_of(self._shelter.fault), place)
+
+    def forget_refused(self, workflow_id: str) -> None:
+        """Tell no more of what the store refused of a workflow."""
+        self._shelter.refusals.forget(workflow_id)
 
     def close(self) -> None:
         """Write what waits, or save it in the second store, and stop. Idempotent."""

@@ -18,6 +18,7 @@ from holdfast.application.base import Base
 from holdfast.application.commit_queue import Lineage, Ticket, on_top_of, own_copy
 from holdfast.application.faults.draining import Drain
 from holdfast.application.faults.health import Health, Step, Tales
+from holdfast.application.faults.refusals import Refusals
 from holdfast.application.faults.spare import Spare
 from holdfast.application.faults.waiting import Held, Spilled, Waiting, hold
 from holdfast.application.intent import Intent, make
@@ -56,6 +57,7 @@ class Degrading:
         #: Workflows of which something waited since the mode was full.
         self._concerned: dict[str, None] = {}
         self.waiting = Waiting()
+        self.refusals = Refusals()
         self.spare = Spare(kit.spare)
         self._drain = Drain(kit, self.waiting, self.spare, teller, self._written, self._refused)
         self.counters: Counter[str] = Counter()
@@ -382,6 +384,7 @@ class Degrading:
         lost = self._spill([held])
         held.ticket.error = own_copy(problem)
         if held.ticket.done and not self.is_relieving:
+            self.refusals.add(held.workflow_id, problem, None if lost else self.spare.place)
             self._tales.refused(held.workflow_id, problem, self.spare.place, lost)
 
 

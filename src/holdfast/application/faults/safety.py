@@ -68,6 +68,10 @@ class Safety:
         """Tell what of a workflow the store does not have; at the end, what became of that."""
         return self._attendant.unwritten(workflow_id)
 
+    def forget_refused(self, workflow_id: str) -> None:
+        """Tell no more of what the store refused of a workflow: somebody begins with what it has."""
+        self._attendant.forget_refused(workflow_id)
+
     def on_mode_change(self, listener: OnModeChange) -> None:
         """Let a function be told of each step, in a thread of ours."""
         self._tales.listeners.on_mode_change.append(listener)
