@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from holdfast.domain.errors import CheckpointCorruptError, UnstorableValueError, UnsupportedTypeError
 from holdfast.domain.plain import to_plain
-from holdfast.domain.plainjson import as_json_tree, dumps, loads
+from holdfast.domain.plainjson import as_json_tree, dumps, loads, loads_object
 from tests.values import depth_of, fingerprint, nested, plain_trees, registry, values
 
 TYPES = registry()
@@ -163,3 +163,11 @@ def test_values_that_json_has_no_word_for_are_tagged_in_a_tree_for_json() -> Non
 def test_an_infinity_beside_a_text_that_looks_like_an_escape_is_read() -> None:
     plain = {"text": '"\\ud800"', "n": float("inf")}
     assert loads(dumps(plain)) == plain
+
+
+def test_an_object_is_read_however_deep_and_nothing_else_is_one() -> None:
+    deep = {"deep": nested(3_000, 1)}
+    assert dumps(loads_object(dumps(deep))) == dumps(deep)
+    for data in (b"[]", b"null", b"{", b"[" * 100_000):
+        with pytest.raises(CheckpointCorruptError):
+            loads_object(data)

@@ -1,7 +1,8 @@
 """JSON that somebody else may have written or changed: what cannot be read is a `ValueError`, whatever it is.
 
 The decoder of the standard library answers a text that is nested deep enough with a `RecursionError`, which
-nobody thinks of who reads a file. So nothing else in Holdfast calls it, but for `plainjson`.
+nobody thinks of who reads a file. So nothing else in Holdfast calls it, but for `plainjson`, which reads what
+callers may nest as deep as they like: records, keyframes and events.
 """
 
 from __future__ import annotations

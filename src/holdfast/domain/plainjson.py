@@ -99,6 +99,18 @@ def loads(data: bytes, *, strict: bool = False) -> Any:
         raise CheckpointCorruptError(f"the stored JSON cannot be read ({fault})") from fault
 
 
+def loads_object(data: bytes) -> dict[str, Any]:
+    """Decode JSON that is an object.
+
+    Raises:
+        CheckpointCorruptError: it is none, or no JSON as Holdfast writes it.
+    """
+    found = loads(data)
+    if type(found) is not dict:
+        raise CheckpointCorruptError("the stored JSON is no object")
+    return found
+
+
 def _decoded(decoder: json.JSONDecoder, text: str) -> Any:
     """Decode a text; where Holdfast writes no space none is looked for, which short lines gain most from."""
     if text.startswith(("{", "[")):

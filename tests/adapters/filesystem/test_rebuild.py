@@ -11,8 +11,10 @@ import holdfast
 from holdfast.adapters.filesystem import layout
 from holdfast.adapters.filesystem.rebuild import read_sums, split_records
 from holdfast.adapters.filesystem.store import FilesystemStore
+from holdfast.domain import plainjson
 from holdfast.domain.record import Commit, Transition
 from tests.adapters.filesystem import commits
+from tests.values import nested
 
 
 def test_status_and_removals_come_back_from_the_events(store, fill, root):
@@ -134,6 +136,35 @@ def test_a_record_with_a_payload_is_one_record():
     second = record(seq=2)
     found = list(split_records(first + second))
     assert [(at, length) for at, length, _ in found] == [(0, len(first)), (len(first), len(second))]
+
+
+def test_a_record_may_be_nested_as_deep_as_a_commit_takes_it():
+    first, last = record(seq=1), record(seq=3)
+    deep = first.replace(b'"seq":1', b'"seq":2,"ops":' + plainjson.dumps(nested(9_000, 1)))
+    found = list(split_records(first + deep + last))
+    assert [header["seq"] for _, _, header in found] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("is_group_older", [False, True])
+def test_a_manifest_that_is_made_anew_cuts_no_deep_record_away(tmp_path, is_group_older):
+    # Where a state is small, one that changes much of it begins a new group.
+    text = "" if is_group_older else "x" * 30_000
+    with holdfast.open(str(tmp_path)) as service:
+        service.create_checkpoint("W", {"n": 1, "text": text})
+        for number in (2, 3):
+            service.create_checkpoint("W", {"n": number, "text": text, "deep": nested(1_500, 1)})
+        service.create_checkpoint("W", {"n": 4, "text": text, "deep": 0})
+        before = [one.id for one in service.list_checkpoints("W")]
+    folder = tmp_path / layout.workflow_folder("W")
+    records = {path.name: path.read_bytes() for path in folder.glob("*.deltas.jsonl")}
+    assert len(records) == 1 + is_group_older
+    (folder / "manifest.jsonl").unlink()
+    with holdfast.open(str(tmp_path)) as service:
+        service.append_event("W", "TICK")
+        assert [one.id for one in service.list_checkpoints("W")] == before
+        state = service.load_latest("W")
+        assert state is not None and state.context["n"] == len(before)
+    assert {path.name: path.read_bytes() for path in folder.glob("*.deltas.jsonl")} == records
 
 
 @pytest.mark.parametrize(

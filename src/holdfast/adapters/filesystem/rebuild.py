@@ -11,7 +11,9 @@ from holdfast.adapters.filesystem import layout
 from holdfast.adapters.filesystem.manifest import Manifest
 from holdfast.adapters.filesystem.overlay import Files
 from holdfast.domain.checkpoint import CheckpointStatus, usual_type
+from holdfast.domain.errors import CheckpointCorruptError
 from holdfast.domain.json_reading import read_object
+from holdfast.domain.plainjson import loads_object
 from holdfast.domain.record import Entry, KeyframeEntry
 
 STATUS_EVENT = "CHECKPOINT_STATUS"
@@ -64,7 +66,7 @@ def split_records(data: bytes) -> Iterator[tuple[int, int, dict[str, Any]]]:
     while (end := data.find(b"\n", offset)) >= 0:
         try:
             header = _record_head(data[offset : end + 1])
-        except ValueError:
+        except CheckpointCorruptError:
             return
         payload = header.get("payload")
         length = end + 1 - offset
@@ -80,14 +82,14 @@ def _record_head(line: bytes) -> dict[str, Any]:
     """Read the line of a record as far as a listing tells of it; its checksum is for a reader of states.
 
     Raises:
-        ValueError: nobody here wrote it.
+        CheckpointCorruptError: nobody here wrote it.
     """
-    header = read_object(line)
+    header = loads_object(line)
     payload = header.get("payload", {"len": 0})
     is_usual = all(type(header.get(name)) is kind for name, kind in _NEEDED.items())
     is_usual = is_usual and all(type(header.get(name, kind())) is kind for name, kind in _KNOWN.items())
     if not is_usual or type(payload) is not dict or type(payload.get("len")) is not int or payload["len"] < 0:
-        raise ValueError("it is no record")
+        raise CheckpointCorruptError("it is no record")
     return header
 
 
