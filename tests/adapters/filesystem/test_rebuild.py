@@ -12,7 +12,7 @@ from holdfast.adapters.filesystem import layout
 from holdfast.adapters.filesystem.rebuild import read_sums, split_records
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.domain import plainjson
-from holdfast.domain.record import Commit, Transition
+from holdfast.domain.record import Commit, EventRecord, Transition
 from tests.adapters.filesystem import commits
 from tests.values import nested
 
@@ -34,6 +34,20 @@ def test_status_and_removals_come_back_from_the_events(store, fill, root):
     first, second, _ = FilesystemStore.open(str(root), read_only=True).entries("wf")
     assert first.pruned
     assert (second.status, second.retry_count, second.pinned) == ("failed", 1, True)
+
+
+def test_a_deep_event_tells_of_a_status_like_any_other(store, fill, root):
+    head = fill("wf", 1)
+    told = {"type": "CHECKPOINT_STATUS", "cp_seq": 1, "data": {"status": "failed", "deep": nested(9_000)}}
+    seq = head.event_seq + 1
+    line = plainjson.dumps(plainjson.loads_object(commits.event("wf", seq).data) | told) + b"\n"
+    transition = Transition(1, "failed")
+    event = EventRecord(seq, commits.TIMESTAMP, f"h{seq}", line)
+    assert store.commit([Commit("wf", head, events=(event,), transitions=(transition,))]) == [None]
+    store.settle()
+    (root / layout.workflow_folder("wf") / "manifest.jsonl").unlink()
+    [entry] = FilesystemStore.open(str(root), read_only=True).entries("wf")
+    assert entry.status == "failed"
 
 
 def test_events_of_checkpoints_that_were_lost_say_nothing_of_those_in_their_place(tmp_path):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from holdfast.adapters.filesystem import layout, manifest, views
 from holdfast.adapters.filesystem.manifest import entry_line, summed_line, transition_line
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.conformance.history import History, blob_name
+from holdfast.domain import plainjson
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointNotFoundError, ChecksumMismatchError
-from holdfast.domain.record import Commit, Head, Removal, Transition
+from holdfast.domain.record import Commit, EventRecord, Head, Removal, Transition
 from tests.adapters.filesystem import commits
+from tests.values import nested
 
 
 def test_a_deleted_manifest_is_made_anew(store, fill, root):
@@ -74,9 +78,45 @@ def test_a_damaged_last_event_is_told(store, fill, root):
     fill("wf", 1)
     store.settle()
     (path,) = root.glob("events/*/wf/*.jsonl")
-    path.write_bytes(b"{not json\n")
-    with pytest.raises(CheckpointCorruptError, match="last event"):
-        FilesystemStore.open(str(root), read_only=True).head("wf")
+    for damage in (b"{not json\n", b"[1]\n", b"[" * 100_000 + b"\n", b"{}\n"):
+        path.write_bytes(damage)
+        with pytest.raises(CheckpointCorruptError, match="last event"):
+            FilesystemStore.open(str(root), read_only=True).head("wf")
+
+
+def deep_event(workflow_id, seq):
+    """Write an event that is nested as deep as a commit takes it."""
+    told = plainjson.loads_object(commits.event(workflow_id, seq).data)
+    line = plainjson.dumps({**told, "data": {"deep": nested(9_000)}}) + b"\n"
+    return EventRecord(seq, told["ts"], told["hash"], line)
+
+
+def test_a_last_event_may_be_nested_as_deep_as_a_commit_takes_it(store, fill, root):
+    head = fill("wf", 1)
+    deep = Commit("wf", head, events=(deep_event("wf", head.event_seq + 1),))
+    only = Commit("only-events", Head(), events=(deep_event("only-events", 1),))
+    assert store.commit([deep, only]) == [None, None]
+    store.settle()
+    store.close()
+    again = FilesystemStore.open(str(root), background=False)
+    head = again.head("wf")
+    assert again.commit([Commit("wf", head, events=(commits.event("wf", head.event_seq + 1),))]) == [None]
+    assert [views.event_seq(line) for line in again.events("wf")] == [1, 2, 3]
+    assert set(again.workflows()) == {"wf", "only-events"}
+    again.close()
+
+
+def test_a_workflow_is_listed_by_its_first_record_however_deep_that_is(store, fill, root):
+    fill("wf", 1)
+    store.settle()
+    folder = root / layout.workflow_folder("wf")
+    (folder / "manifest.jsonl").unlink()
+    path = folder / layout.deltas_name(1)
+    deep = b'"ops":' + plainjson.dumps(nested(9_000)) + b',"checksum"'
+    path.write_bytes(path.read_bytes().replace(b'"checksum"', deep))
+    # Its events name it too.
+    shutil.rmtree(root / layout.events_folder("wf"))
+    assert list(FilesystemStore.open(str(root), read_only=True).workflows()) == ["wf"]
 
 
 def test_a_workflow_of_events_only_is_listed(store):

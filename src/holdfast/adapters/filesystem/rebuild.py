@@ -163,8 +163,8 @@ def _replay_status(files: Files, events_folder: str, manifest: Manifest) -> None
     for line in event_lines(files, events_folder):
         if STATUS_EVENT.encode() in line or PRUNED_EVENT.encode() in line:
             try:
-                _replay(manifest, read_object(line))
-            except (ValueError, KeyError, TypeError, AttributeError):
+                _replay(manifest, loads_object(line))
+            except (CheckpointCorruptError, ValueError, KeyError, TypeError, AttributeError):
                 # A damaged line is for a validation to find, and tells nothing here.
                 continue
 

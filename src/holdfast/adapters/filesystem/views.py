@@ -20,7 +20,7 @@ from holdfast.domain.errors import (
     CheckpointNotFoundError,
     ChecksumMismatchError,
 )
-from holdfast.domain.json_reading import read_object
+from holdfast.domain.plainjson import loads_object
 from holdfast.domain.record import Entry, Head
 
 T = TypeVar("T")
@@ -164,9 +164,9 @@ class Views:
         try:
             if not tail.endswith(b"\n"):
                 raise ValueError("the next event would go on in the same line")
-            event = read_object(lines[-1])
+            event = loads_object(lines[-1])
             return int(event["seq"]), str(event["hash"])
-        except (ValueError, KeyError, TypeError, IndexError) as error:
+        except (CheckpointCorruptError, ValueError, KeyError, TypeError, IndexError) as error:
             raise CheckpointCorruptError(
                 "the last event is damaged",
                 place=path,
@@ -342,7 +342,7 @@ def _without_gaps(lines: list[bytes]) -> bool:
 
 def _named_in(line: bytes) -> str | None:
     try:
-        name = read_object(line.partition(b"\n")[0]).get("wf")
-    except ValueError:
+        name = loads_object(line.partition(b"\n")[0]).get("wf")
+    except CheckpointCorruptError:
         return None
     return name if isinstance(name, str) else None
