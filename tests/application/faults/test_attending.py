@@ -279,3 +279,47 @@ def test_after_the_end_it_is_told_what_became_of_what_waited(spare, caplog):
         assert (told.place is not None, told.is_lost) == (spare, not spare)
         assert (told.place or "LOST") in caplog.text
     assert gate.service.recording.unwritten("ELSE") == Unwritten()
+
+
+def test_at_the_end_each_workflow_is_told_what_became_of_its_own(monkeypatch, caplog):
+    gate = held_gate()
+    spare = gate.service._engine.safety._shelter.spare
+    save = spare.save
+
+    def save_others(held):
+        spare._opened()
+        if held.workflow_id == "WF":
+            raise DiskFullError("no space left there either")
+        return save(held)
+
+    monkeypatch.setattr(spare, "save", save_others)
+    gate.service.close()
+    unwritten = gate.service.recording.unwritten
+    assert unwritten("WF").is_lost and unwritten("WF").others is None
+    assert not unwritten("OTHER").is_lost and unwritten("OTHER").place == "memory:"
+    assert "they are kept in memory:" in caplog.text and "are LOST: no space left there either" in caplog.text
+
+
+def test_what_lies_in_the_second_store_is_not_lost_with_what_came_after_it(monkeypatch):
+    gate = Gated(gated_kit(memory_bytes=20_000))
+    gate.service.create_checkpoint("WF", {"n": 1})
+    gate.gate.takes = "nothing"
+    for n in range(3):
+        gate.service.create_checkpoint("WF", {"n": n, "text": f"{n}" * 15_000})
+    engine, unwritten = gate.service._engine, gate.service.recording.unwritten
+    # The steps of the ladder are told in the workflow, too, by a thread of its own.
+    engine.safety._tales.tell()
+    engine.queue.flush()
+    before = unwritten("WF")
+    assert gate.mode is Mode.EMERGENCY and before.place == "memory:" and before.others is None
+
+    def save(held):
+        raise DiskFullError("no space left there either")
+
+    monkeypatch.setattr(engine.safety._shelter.spare, "save", save)
+    for workflow_id in ("WF", "OTHER"):
+        gate.service.append_event(workflow_id, "TICK")
+    assert unwritten("WF") == replace(Unwritten(1, before.reason), others=before)
+    gate.service.close()
+    assert unwritten("WF").is_lost and unwritten("WF").others == before
+    assert unwritten("OTHER").is_lost and unwritten("OTHER").others is None

@@ -63,9 +63,15 @@ def test_what_is_refused_or_lost_is_said_aloud(caplog):
     tales = Tales(lambda *told: None)
     tales.refused("WF", CheckpointWriteError("lease lost"), "file:/second", None)
     tales.refused("WF", CheckpointWriteError("lease lost"), None, OSError("full"))
-    tales.end(3, "file:/second", None)
-    tales.end(3, None, OSError("full"))
+    tales.end(3, "file:/second", 0, None)
+    tales.end(0, None, 3, OSError("full"))
     assert caplog.text.count("kept in file:/second") == 2 and caplog.text.count("LOST") == 2
+    caplog.clear()
+    tales.end(0, None, 0, None)
+    assert caplog.text == ""
+    tales.end(2, "file:/second", 3, OSError("full"))
+    assert "2 commits could not be written; they are kept" in caplog.text
+    assert "3 commits could not be written and are LOST: full" in caplog.text
 
 
 def test_a_listener_or_a_store_that_fails_stops_nothing(caplog):

@@ -124,11 +124,3 @@ def test_what_lies_elsewhere_counts_with_its_size_when_it_is_read_back():
     for one in held:
         waiting.shrink(one, Spilled(1, bytes=1_000_000))
     assert waiting.first(64, 1_500_000) == held[:1]
-
-
-def test_what_waits_is_counted_by_workflow():
-    waiting, held = waits(ticket(seq=1), ticket(seq=2), ticket("OTHER", seq=1))
-    assert waiting.counts() == {"WF": 2, "OTHER": 1}
-    for one in held[:2]:
-        waiting.remove(one)
-    assert waiting.counts() == {"OTHER": 1}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from holdfast.application.commit_queue import CommitQueue, Lineage, Ticket
 from holdfast.application.faults.degrading import PROBE, Degrading
 from holdfast.application.faults.health import Tales
-from holdfast.application.faults.waiting import Spilled
+from holdfast.application.faults.waiting import Held, Spilled
 from holdfast.application.storage_faults import reason_of
 from holdfast.domain.errors import CheckpointError, CheckpointWriteError, DiskFullError
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head
@@ -94,12 +94,8 @@ class Attendant:
 
     def _waiting(self, workflow_id: str) -> Unwritten:
         """Tell of what still waits."""
-        held = self._shelter.waiting.of(workflow_id)
-        if not held:
-            return Unwritten()
-        is_kept = all(isinstance(one.intent, Spilled) for one in held)
-        place = self._shelter.spare.place if is_kept else None
-        return Unwritten(len(held), reason_of(self._shelter.fault), place)
+        shelter = self._shelter
+        return _told_of(shelter.waiting.of(workflow_id), shelter.fault, shelter.spare.place)
 
     def forget_refused(self, workflow_id: str) -> None:
         """Tell no more of what the store refused of a workflow."""
@@ -119,15 +115,15 @@ class Attendant:
         if shelter.is_open:
             self._try()
         self._tales.tell()
-        counts = shelter.waiting.counts()
-        problem, place = shelter.shut()
-        kept_in, is_lost = (place, False) if problem is None else (None, True)
+        held, problem, place = shelter.shut()
+        lines: dict[str, list[Held]] = {}
+        for one in held:
+            lines.setdefault(one.workflow_id, []).append(one)
         self._left = {
-            workflow_id: Unwritten(count, reason_of(shelter.fault), kept_in, is_lost)
-            for workflow_id, count in counts.items()
+            workflow_id: _told_of(line, shelter.fault, place, is_over=True)
+            for workflow_id, line in lines.items()
         }
-        if counts:
-            self._tales.end(sum(counts.values()), place, problem)
+        self._tales.end(sum(map(_is_kept, held)), place, len(held) - sum(map(_is_kept, held)), problem)
         self._release(shelter.reliefs)
 
     def _run(self) -> None:
@@ -180,6 +176,19 @@ class Attendant:
         for ticket in self._shelter.relieved(relief):
             if ticket.on_done is not None:
                 ticket.on_done(ticket)
+
+
+def _told_of(
+    held: Sequence[Held], fault: Exception | None, place: str | None, *, is_over: bool = False
+) -> Unwritten:
+    """Tell of what waits, or waited to the end: what is in the second store, and what is in memory alone."""
+    reason, kept = reason_of(fault), sum(map(_is_kept, held))
+    alone = Unwritten(len(held) - kept, reason, is_lost=is_over)
+    return together(Unwritten(kept, reason, place), alone)
+
+
+def _is_kept(held: Held) -> bool:
+    return isinstance(held.intent, Spilled)
 
 
 def _started(target: Callable[[], None], name: str) -> threading.Thread | None:

@@ -20,7 +20,7 @@ from holdfast.application.faults.draining import Drain
 from holdfast.application.faults.health import Health, Step, Tales
 from holdfast.application.faults.refusals import Refusals
 from holdfast.application.faults.spare import Spare
-from holdfast.application.faults.waiting import Held, Spilled, Waiting, hold
+from holdfast.application.faults.waiting import Held, Waiting, hold
 from holdfast.application.intent import Intent, make
 from holdfast.application.kit import Kit
 from holdfast.application.loading import load_base
@@ -138,18 +138,23 @@ class Degrading:
         self.is_last_try = False
         return delayed
 
-    def shut(self) -> tuple[Exception | None, str | None]:
+    def shut(self) -> tuple[list[Held], Exception | None, str | None]:
         """Bring what still waits to the second store and take nothing in any more.
 
-        Answers why that was not possible, and where the second store is.
+        Answers what that is, what kept some of it from being there, and where the second store is.
         """
         self._is_shut = True
-        held = self.waiting.all()
-        problem, place = self._spill(held), self.spare.place
+        held, problem = self.waiting.all(), None
+        for workflow_id in self.waiting.workflows():
+            # What is wrong with one of them concerns no other.
+            problem = self.spare.spill(self.waiting.of(workflow_id), self.waiting) or problem
+            if self.spare.place is None:
+                break
+        place = self.spare.place
         for one in held:
             self.waiting.remove(one)
         self.spare.close()
-        return problem, place
+        return held, problem, place
 
     # -- in the leader's thread --------------------------------------------------------------
 
@@ -328,7 +333,7 @@ class Degrading:
         is_over = self.waiting.bytes > faults.memory_bytes or self.mode is Mode.EMERGENCY
         # Without degrading it waits for a moment only, until making room has helped or not.
         if is_over and faults.is_degrading:
-            problem = self._spill([held] if self._is_spilled_up else self.waiting.all())
+            problem = self.spare.spill([held] if self._is_spilled_up else self.waiting.all(), self.waiting)
             self._is_spilled_up = problem is None
             if self.mode is not Mode.EMERGENCY:
                 self._step(self._ladder.fault(Mode.EMERGENCY))
@@ -341,16 +346,6 @@ class Degrading:
             self._is_spilled_up = False
         self.counters["held"] += 1
         _mark(ticket, self.mode, durable=False)
-        return None
-
-    def _spill(self, held: Sequence[Held]) -> Exception | None:
-        """Bring what waits in memory to the second store, in order."""
-        try:
-            for one in held:
-                if not isinstance(one.intent, Spilled):
-                    self.waiting.shrink(one, self.spare.save(one))
-        except (CheckpointError, OSError) as problem:
-            return problem
         return None
 
     def _fail_all(self, fault: Exception) -> None:
@@ -381,7 +376,7 @@ class Degrading:
     def _refused(self, held: Held, problem: Exception) -> None:
         """Keep what this store will not take in the second one: its caller counts on it."""
         self.counters["refused"] += 1
-        lost = self._spill([held])
+        lost = self.spare.spill([held], self.waiting)
         held.ticket.error = own_copy(problem)
         if held.ticket.done and not self.is_relieving:
             self.refusals.add(held.workflow_id, problem, None if lost else self.spare.place)

@@ -184,12 +184,12 @@ class Tales:
         for tally in late.values():
             self._tell_written(tally)
 
-    def end(self, count: int, place: str | None, problem: Exception | None) -> None:
-        """Say what became of what still waited at the end."""
-        if problem is None:
-            _LOG.error("%d commits could not be written; they are kept in %s", count, place)
-        else:
-            _LOG.error("%d commits could not be written and are LOST: %s", count, problem)
+    def end(self, kept: int, place: str | None, lost: int, problem: Exception | None) -> None:
+        """Say what became of what still waited at the end: what is kept in a place, and what nowhere."""
+        if kept:
+            _LOG.error("%d commits could not be written; they are kept in %s", kept, place)
+        if lost:
+            _LOG.error("%d commits could not be written and are LOST: %s", lost, problem)
 
     def _tell_step(self, step: Step) -> None:
         level = logging.ERROR if step.is_down else logging.WARNING

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from holdfast.application.base import Bases
-from holdfast.application.faults.waiting import Held, Spilled
+from holdfast.application.faults.waiting import Held, Spilled, Waiting
 from holdfast.application.intent import EventIntent, Intent, StateIntent, make
 from holdfast.application.kit import Kit
 from holdfast.application.loading import load_base
 from holdfast.application.restore import Restorer
 from holdfast.application.secrecy.sealing import read_event
 from holdfast.application.snapshot import from_plain
-from holdfast.domain.errors import CheckpointNotFoundError, CheckpointWriteError
+from holdfast.domain.errors import CheckpointError, CheckpointNotFoundError, CheckpointWriteError
 from holdfast.domain.event import Event, decode_event
 from holdfast.domain.record import Transition
 
@@ -59,6 +59,16 @@ class Spare:
         number = made.base.head.event_seq
         self._transitions[workflow_id, number] = held.intent.transitions, held.intent.is_told
         return Spilled(number, bytes=len(made.commit.events[-1].data))
+
+    def spill(self, held: Sequence[Held], waiting: Waiting) -> Exception | None:
+        """Bring what waits in memory here, in order; answer what kept some of it from that."""
+        try:
+            for one in held:
+                if not isinstance(one.intent, Spilled):
+                    waiting.shrink(one, self.save(one))
+        except (CheckpointError, OSError) as problem:
+            return problem
+        return None
 
     def load(self, workflow_id: str, spilled: Spilled) -> Intent:
         """Read back what was saved, verified."""

@@ -144,11 +144,6 @@ class Waiting:
         with self._mutex:
             return list(self._of)
 
-    def counts(self) -> dict[str, int]:
-        """Count what waits of each workflow."""
-        with self._mutex:
-            return {workflow_id: len(line) for workflow_id, line in self._of.items()}
-
     def of(self, workflow_id: str) -> list[Held]:
         """Answer what waits of one workflow, in order."""
         with self._mutex:
