@@ -260,7 +260,7 @@ def answered(answer: bytes) -> tuple[int, bytes, str]:
         def speak() -> None:
             caller, _ = server.accept()
             with caller:
-                while not caller.recv(1000).endswith(b"body"):
+                while (said := caller.recv(1000)) and not said.endswith(b"body"):
                     pass
                 caller.sendall(answer)
 
@@ -276,6 +276,16 @@ def test_an_answer_is_read_to_its_end():
     assert answered(HEADERS.format(5).encode() + b"whole") == (200, b"whole", "text/plain")
     chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nwhole\r\n0\r\n\r\n"
     assert answered(chunked) == (200, b"whole", "")
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_an_answer_of_lines_may_end_with_its_connection(version: str):
+    headers = f"HTTP/{version} {{}}\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
+    assert answered(headers.format("200 OK").encode() + b"line\n") == (200, b"line\n", "text/plain")
+    assert answered(headers.format("409 Conflict").encode() + b"7\n") == (409, b"7\n", "text/plain")
+    for cut in (b"", b"half", b"line\nhalf"):
+        with pytest.raises(CheckpointReadError, match="does not end with a line"):
+            answered(headers.format("200 OK").encode() + cut)
 
 
 @pytest.mark.parametrize(

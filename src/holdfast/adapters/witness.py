@@ -279,9 +279,12 @@ def post_to_witness(url: str, body: bytes) -> tuple[int, bytes, str]:
 
 def _whole(reply: HTTPResponse) -> bytes:
     """Read an answer; one that was cut off is none, whatever can be read of it."""
-    if reply.length is None and not reply.chunked:
-        raise HTTPException("its answer does not tell its length")
+    is_measured = reply.length is not None or reply.chunked
     body = reply.read(BODY_BYTES_MAX + 1)
+    # What ends with its connection alone consists of lines: of one that was cut behind a line the rest is
+    # missing, and what is there is checked as ever. One that was cut in its headers has none.
+    if not is_measured and not body.endswith(b"\n"):
+        raise HTTPException("its answer does not tell its length, and does not end with a line")
     if len(body) > BODY_BYTES_MAX:
         raise HTTPException(f"its answer is longer than {BODY_BYTES_MAX} bytes")
     if reply.length:
