@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 import holdfast
+from holdfast.application.insight.runs import RunState
 from holdfast.server.guard import POLICY
 from holdfast.server.pages import page
 from tests.server.served import application
@@ -88,6 +89,14 @@ def test_every_vendored_package_has_its_licence_beside_it() -> None:
 def test_all_that_browsers_load_is_below_150_kilobytes_when_zipped() -> None:
     weights = {name: len(gzip.compress((UI / name).read_bytes(), 9, mtime=0)) for name in LOADED}
     assert sum(weights.values()) < WEIGHT_BYTES_MAX, sorted(weights.items(), key=lambda one: -one[1])[:12]
+
+
+@pytest.mark.parametrize(("name", "left_out"), [("home", {"empty"}), ("runs", set())])
+def test_runs_of_every_status_are_counted_and_can_be_chosen(name: str, left_out: set[str]) -> None:
+    listed = re.search(r"^const STATUSES = (\[[^\]]*\]);", _text(f"pages/{name}.js"), re.MULTILINE)
+    assert listed is not None
+    statuses = json.loads(listed[1])
+    assert len(set(statuses)) == len(statuses) and set(statuses) | left_out == set(RunState)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name.endswith(".html")])

@@ -11,7 +11,8 @@ const SHOWN_MAX = 12;
 const SKEW_MS_MAX = 60_000;
 // So soon it is asked again while the server has not looked at every run.
 const UNFINISHED_MS = 1_000;
-const STATUSES = ["running", "waiting", "crashed", "failed", "paused", "completed", "idle"];
+const STATUSES = ["running", "waiting", "paused", "crashed", "failed", "cancelled", "completed", "idle",
+  "unreadable"];
 
 // What the one primary action of a need is: its words, the scope that it needs, and what it does.
 const ACTIONS = {
