@@ -284,19 +284,3 @@ def test_names_that_redaction_hides_or_hides_something_behind_are_told_from_othe
     hides = make_service(MemoryStore()).recording.hides
     assert [hides(name) for name in names] == [True, True, False, True, False]
     assert not any(map(make_service(MemoryStore(), redact=False).recording.hides, names))
-
-
-def test_how_a_checkpoint_that_waits_ended_is_recorded_with_it_or_not_at_all(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    gate = Gated(gated_kit())
-    gate.service.create_checkpoint(W, {"n": 1})
-    gate.gate.takes = "nothing"
-    made = gate.service.create_checkpoint(W, {"n": 2})
-    gate.service.recording.mark(made)
-    # That it waits is told; that there is no such checkpoint would lead astray.
-    assert "is not recorded" not in caplog.text
-    gate.gate.takes = "everything"
-    gate.service.recording.mark(made)
-    assert gate.service.list_checkpoints(W)[0].status == "completed"
-    gate.service.close()

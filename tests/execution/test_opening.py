@@ -332,6 +332,8 @@ def test_what_waited_and_was_written_in_the_end_is_no_warning(gates: Gates) -> N
     assert result.is_durable and result.warnings == () and gates.kept == []
     with holdfast.open(gates.url, read_only=True) as service:
         assert service.load_latest("W").status == "completed"  # type: ignore[union-attr]
+        # As the checkpoint is listed, and not only in its state.
+        assert service.list_checkpoints("W")[0].status == "completed"
 
 
 def test_what_is_kept_nowhere_is_raised_and_the_caller_has_the_result(gates: Gates) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.application.commands import AppendEvent, CheckpointName, CheckpointOptions, State
 from holdfast.application.commit_queue import OnDone, Ticket
+from holdfast.application.marking import mark
 from holdfast.application.recovery.owners import is_dead, own_name
 from holdfast.application.requests import Requests
 from holdfast.application.resolve import known_head, living, resolve
@@ -19,7 +19,6 @@ from holdfast.application.stored_state import StoredState
 from holdfast.domain.audit_type import AuditType
 from holdfast.domain.checkpoint import CheckpointType, has_ended
 from holdfast.domain.errors import (
-    CheckpointError,
     CheckpointWriteError,
     KeyDestroyedError,
     UnstorableValueError,
@@ -36,8 +35,6 @@ from holdfast.domain.skipping import GOING_ON, agent_of, with_skipped
 from holdfast.domain.state import WorkflowState
 from holdfast.domain.telemetry import Tracing
 from holdfast.domain.unwritten import Unwritten
-
-_LOG = logging.getLogger("holdfast")
 
 #: The step that a run tells of itself under.
 _RUN = "run"
@@ -375,21 +372,11 @@ class Recording:
             self.wait(ticket)
 
     def mark(self, checkpoint_id: CheckpointID, error: str | None = None) -> None:
-        """Record how the work that a checkpoint stands for ended; a fault of the store is logged."""
-        statuses = self._engine.statuses
-        if self.waits(checkpoint_id.workflow_id):
-            try:
-                self._engine.safety.flush()
-            except CheckpointWriteError:
-                # The store has no such checkpoint yet, and that it waits is told anyway.
-                return
-        try:
-            if error is None:
-                statuses.mark_completed(checkpoint_id)
-            else:
-                statuses.mark_failed(checkpoint_id, error)
-        except CheckpointError as problem:
-            _LOG.warning("how %s stands is not recorded: %s", checkpoint_id, problem)
+        """Record how the work that a checkpoint stands for ended; a fault of the store is logged.
+
+        Of one that waits that is recorded once the store has it, before the service is closed.
+        """
+        mark(self._engine, checkpoint_id, error)
 
     def report(self, events: Sequence[Event]) -> None:
         """Bring the progress report of a workflow up to date with events that were committed."""

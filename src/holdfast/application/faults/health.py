@@ -126,6 +126,8 @@ class Tales:
         self._late: dict[str, Written] = {}
         #: Called when there is something to tell or to try.
         self.on_news: Callable[[], None] = lambda: None
+        #: Called with each workflow of which something was written late, or refused.
+        self.on_late: Callable[[str], None] = lambda workflow_id: None
 
     def wake(self) -> None:
         """Say that there is something to do."""
@@ -205,6 +207,7 @@ class Tales:
         if tally.moved:
             _LOG.warning("checkpoints of %s have other numbers: %s", tally.workflow_id, dict(tally.moved))
         self._note(tally.workflow_id, WRITTEN_EVENT, tally.data())
+        self._call([self.on_late], tally.workflow_id)
         self._call(self.listeners.on_written, tally)
 
     def _note(self, workflow_id: str, type: str, data: dict[str, Any]) -> None:

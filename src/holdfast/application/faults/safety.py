@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -49,6 +50,10 @@ class Safety:
         self._tales = Tales(self._record, listeners)
         self._shelter = Degrading(kit, Teller(trail), self._tales)
         self._attendant = Attendant(self._shelter, queue, self._tales, kit.faults.retry, self._make_room)
+        self._mutex = threading.Lock()
+        #: What is to be done once nothing of a workflow waits any more.
+        self._later: dict[str, list[Callable[[], None]]] = {}
+        self._tales.on_late = self._do_late
         queue.shelter = self._shelter
         writer.held_base = self._shelter.base_of
         writer.blind_base = self._shelter.blind_base
@@ -71,6 +76,24 @@ class Safety:
     def forget_refused(self, workflow_id: str) -> None:
         """Tell no more of what the store refused of a workflow: somebody begins with what it has."""
         self._attendant.forget_refused(workflow_id)
+
+    def once_written(self, workflow_id: str, act: Callable[[], None]) -> None:
+        """Do something once nothing of a workflow waits any more, in a thread of ours or at the end.
+
+        It is not done if something of it waits to the end.
+        """
+        with self._mutex:
+            self._later.setdefault(workflow_id, []).append(act)
+        # It may have been written, and told, just before.
+        self._do_late(workflow_id)
+
+    def _do_late(self, workflow_id: str) -> None:
+        if self._shelter.base_of(workflow_id) is not None:
+            return
+        with self._mutex:
+            acts = self._later.pop(workflow_id, [])
+        for act in acts:
+            act()
 
     def on_mode_change(self, listener: OnModeChange) -> None:
         """Let a function be told of each step, in a thread of ours."""
