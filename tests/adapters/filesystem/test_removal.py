@@ -96,6 +96,19 @@ def test_old_event_files_go_the_newest_stays(store, root):
     assert store.head("wf") == head
 
 
+@pytest.mark.parametrize("erases", [False, True])
+def test_a_state_that_was_placed_and_never_listed_goes_with_what_is_erased(store, fill, root, erases):
+    grouped(store, fill)
+    store.settle()
+    folder = root / layout.workflow_folder("wf")
+    stray = folder / layout.keyframe_name(9, "json")
+    stray.write_bytes(b"placed by a writer that was killed")
+    store.remove("wf", Removal((1, 2), groups=(1,), erases=erases))
+    store.settle()
+    assert stray.exists() is not erases
+    assert (folder / layout.keyframe_name(3, "json")).exists() and (folder / layout.deltas_name(3)).exists()
+
+
 @pytest.mark.parametrize("kept_lines", [0, 2])
 def test_a_blob_stays_that_a_workflow_needs_whose_manifest_is_cut_or_gone(tmp_path, kept_lines):
     large = secrets.token_hex(50_000)

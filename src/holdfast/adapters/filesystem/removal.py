@@ -42,6 +42,7 @@ def plan_removal(
     _unlink(plan, files, (f"{folder}/{name}" for name in sorted(gone)))
     _unlink(plan, files, _old_events(files, workflow_id, removal.events_through))
     if removal.erases:
+        _unlink(plan, files, _strays(files, listed, folder))
         plan.operations += _cut_events(files, workflow_id, removal.events_through)
     _unlink(plan, files, map(layout.blob_path, _unused(files, views, removal.blobs, kept, folder)))
     return plan
@@ -70,6 +71,17 @@ def _group_files(listed: Manifest, removal: Removal) -> set[str]:
         if (keyframe := listed.keyframes.get(group)) is not None:
             names.add(layout.keyframe_name(group, keyframe.suffix))
     return names
+
+
+def _strays(files: Files, listed: Manifest, folder: str) -> list[str]:
+    """Files of records and states that are not listed: placed by a writer that died before it said so.
+
+    Under the append lock none of them is a living one's.
+    """
+    known = {layout.deltas_name(entry.group) for entry in listed.entries.values()}
+    known.update(layout.keyframe_name(sequence, one.suffix) for sequence, one in listed.keyframes.items())
+    names = (name for name in files.list_folder(folder) if name not in known)
+    return [f"{folder}/{name}" for name in names if layout.group_of(name) or layout.keyframe_of(name)]
 
 
 def _sums_without(sums: bytes, gone: set[str]) -> bytes:
