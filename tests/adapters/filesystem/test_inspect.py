@@ -12,9 +12,9 @@ from tests.adapters.filesystem import commits
 
 @pytest.fixture
 def folder(store, fill, root):
-    fill("wf", 3)
     data = b"blob" * 10
     store.commit([Commit("other", Head(), blobs={commits.sha256(data): data})])
+    fill("wf", 3, blobs=(commits.sha256(data),))
     store.settle()
     return root / layout.workflow_folder("wf")
 

@@ -20,7 +20,7 @@ from holdfast.adapters.filesystem.overlay import Files, Overlay
 from holdfast.adapters.filesystem.own_files import leaves_nothing
 from holdfast.adapters.filesystem.page import Page
 from holdfast.adapters.filesystem.remaking import remake_manifest
-from holdfast.adapters.filesystem.removal import plan_removal
+from holdfast.adapters.filesystem.remover import Remover
 from holdfast.adapters.filesystem.settler import Settler
 from holdfast.adapters.filesystem.slimming import keyframe_path, slim, weight
 from holdfast.adapters.filesystem.staging import Staging
@@ -75,6 +75,7 @@ class Committer:
         self.journal = Journal(disk, journal_bytes)
         self._appending = AppendLock(self._mutex, self.journal, self._check_open, self._follow)
         self.settler = Settler(disk, self.journal, self._overlay, self.refresh, self._appending)
+        self.remover = Remover(disk, self.files, self.views, self._appending, self._write)
         self.journal.open(self.settler.redo)
         # A ring that takes the place of another is as large.
         self._frame_bytes_max = self.journal.ring.capacity // 2
@@ -382,18 +383,7 @@ class Committer:
 
     def remove(self, workflow_id: str, removal: Removal) -> int:
         """Commit a removal; answers the bytes it gives back."""
-        freed = 0
-
-        def draft(group: Group) -> None:
-            nonlocal freed
-            limit = self._frame_bytes_max // 2
-            plan = plan_removal(self.files, self.views, workflow_id, removal, limit)
-            freed = plan.freed_bytes
-            group.do(plan.operations)
-            group.tell(removal.audit)
-
-        self._write(draft)
-        return freed
+        return self.remover.remove(workflow_id, removal, self._frame_bytes_max // 2)
 
 
 @lru_cache(maxsize=4096)

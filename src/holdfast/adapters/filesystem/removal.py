@@ -115,6 +115,13 @@ def _cut_events(files: Files, workflow_id: str, through: int) -> list[Operation]
     return [Operation(Kind.REPLACE, path, 0, b"".join(kept))] if kept else []
 
 
+def plan_sweep(files: Files, views: Views, blobs: tuple[str, ...]) -> Plan:
+    """Operations that remove blobs without a name, as far as they have none under the append lock."""
+    plan = Plan()
+    _unlink(plan, files, map(layout.blob_path, _unused(files, views, blobs, Manifest(), "")))
+    return plan
+
+
 def _unused(files: Files, views: Views, blobs: tuple[str, ...], kept: Manifest, folder: str) -> list[str]:
     """Those blobs that no manifest in the store names any more."""
     candidates = set(blobs).difference(_named_by(kept))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
-from holdfast.adapters.filesystem import layout, own_files, quarantine
+from holdfast.adapters.filesystem import inherited, layout, own_files, quarantine
 from holdfast.adapters.filesystem.committer import Committer
 from holdfast.adapters.filesystem.disk import MAP_BYTES, Disk
 from holdfast.adapters.filesystem.evidence import evidence
@@ -19,6 +18,7 @@ from holdfast.adapters.filesystem.follower import Follower
 from holdfast.adapters.filesystem.inspect import check_store, store_stats
 from holdfast.adapters.filesystem.inspect_trail import check_trail
 from holdfast.adapters.filesystem.leases import Leases, read_lease
+from holdfast.adapters.filesystem.leftovers import check_leftovers
 from holdfast.adapters.filesystem.manifest import Manifest
 from holdfast.adapters.filesystem.named import Named
 from holdfast.adapters.filesystem.ring_files import Damage
@@ -59,7 +59,7 @@ class FilesystemStore:
         self._closed = False
         self._reopening = threading.Lock()
         self._begin()
-        _OPEN.add(self)
+        inherited.hold(self)
 
     @classmethod
     def open(
@@ -194,7 +194,15 @@ class FilesystemStore:
     def remove(self, workflow_id: str, removal: Removal) -> int:
         committer = self._writer()
         with Writing(self.url):
+            committer.refresh()
             return committer.remove(workflow_id, removal)
+
+    def sweep(self) -> int:
+        """Take away what killed writers left; answer the bytes given back."""
+        committer = self._writer()
+        with Writing(self.url):
+            committer.refresh()
+            return committer.remover.sweep()
 
     # -- leases ------------------------------------------------------------------------------
 
@@ -353,6 +361,7 @@ class FilesystemStore:
             if isinstance(self._source, Follower):
                 yield from self._source.check()
             yield from check_store(self._source.files, views)
+            yield from check_leftovers(self._disk, self._source.files, views)
             yield from check_trail(self._source.files, self._source.trails)
 
     def stats(self) -> dict[str, Any]:
@@ -374,7 +383,7 @@ class FilesystemStore:
             self._close_journal(self._committer)
         elif isinstance(self._source, Follower):
             self._source.close()
-        _OPEN.discard(self)
+        inherited.drop(self)
 
     def _close_journal(self, committer: Committer) -> None:
         committer.settler.stop()
@@ -386,15 +395,3 @@ class FilesystemStore:
             committer.close(shrink=False)
         else:
             committer.close(shrink=True)
-
-
-#: Everything that was not closed, for children that inherit it.
-_OPEN: weakref.WeakSet[FilesystemStore] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for store in list(_OPEN):
-        store.let_go()
-
-
-os.register_at_fork(after_in_child=_after_fork)
