@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from holdfast.adapters.filesystem import layout
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.follower import Follower
 from holdfast.adapters.filesystem.keyframing import add_keyframe, damaged_keyframe, sums_of_sealed
 from holdfast.adapters.filesystem.writer import Draft, Ends
 from holdfast.conformance.history import History, make_keyframe
+from holdfast.domain.errors import CheckpointNotFoundError
 from holdfast.domain.record import Keyframe
 from tests.adapters.filesystem import commits
 
@@ -42,6 +44,20 @@ def test_one_that_is_there_or_has_no_checkpoint_is_left_out(seen, sequence):
     draft = Draft(seen.files, Ends(seen.files))
     add_keyframe(draft, seen.views, "wf", commits.keyframe(sequence), {})
     assert draft.operations == []
+
+
+def test_a_keyframe_whose_blob_went_meanwhile_is_not_stored(store, fill, root):
+    fill("wf", 3)
+    data = b"large " * 10
+    sha256 = commits.sha256(data)
+    blob = root / layout.blob_path(sha256)
+    blob.parent.mkdir(parents=True)
+    blob.write_bytes(data)
+    assert store.has_blob(sha256)
+    store.sweep()
+    with pytest.raises(CheckpointNotFoundError, match="was collected"):
+        store.put_keyframe("wf", commits.keyframe(3, blobs=(sha256,)))
+    assert [one.sequence for one in store.keyframes("wf")] == [1]
 
 
 def folder_of(root):

@@ -33,6 +33,7 @@ def add_keyframe(
     known, stored = listed.entries.get(sequence), listed.keyframes.get(sequence)
     if known is None or (known.pruned if stored is None else stored != damaged):
         return
+    draft.require(set(keyframe.entry.blobs))
     if stored is not None:
         draft.give_way(stored, keyframe.entry, folder)
     line = draft.add_keyframe(keyframe, folder)

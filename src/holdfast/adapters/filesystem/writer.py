@@ -83,7 +83,7 @@ class Draft:
         if commit.expected is not standing.head and commit.expected != standing.head:
             raise commit.conflict(standing.head)
         if commit.needs:
-            self._require(set(commit.needs).difference(commit.blobs))
+            self.require(set(commit.needs).difference(commit.blobs))
 
     def add(self, commit: Commit, standing: Standing) -> Standing:
         """Take a commit into the group, once it was checked; answers where its workflow stands after it."""
@@ -96,7 +96,8 @@ class Draft:
             self.append(layout.events_path(commit.workflow_id, newest), event.data)
         return Standing(commit.head, newest, standing.lease, listed)
 
-    def _require(self, needs: set[str]) -> None:
+    def require(self, needs: set[str]) -> None:
+        """Raise if a blob that is referred to, and was there when somebody looked, has gone meanwhile."""
         for sha256 in needs:
             if sha256 not in self._new_blobs and self._files.size(layout.blob_path(sha256)) is None:
                 raise CheckpointNotFoundError(
