@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from holdfast.domain.audit_entry import AuditEntry, TrailHead
@@ -384,3 +384,11 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Settle if possible and let go of every resource. Idempotent."""
+
+
+@runtime_checkable
+class Sweepable(Protocol):
+    """A store that killed writers may leave something in, of which `check` tells."""
+
+    def sweep(self) -> int:
+        """Take away what belongs to no commit and to no living writer; answer the bytes given back."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from pathlib import Path
@@ -41,4 +42,27 @@ def test_what_a_dead_process_left_is_settled_and_the_reason_told(run: Run, store
     monkeypatch.setattr(doctor, "_journal", lambda folder, pending: found.pop(0))
     told = run("doctor", "--fix", "--reason", "after a crash", "--json", "--store", store).data
     assert told["fixed"] == ["journal: what was left unsettled"]
+    assert [one["data"]["command"] for one in entries(run, store, "REQUEST_MADE")] == ["doctor"]
+
+
+def test_what_killed_writers_left_is_told_with_its_size_and_taken_away(run: Run, store: Path):
+    name = hashlib.sha256(b"left").hexdigest()
+    blob = store / "blobs" / name[:2] / name
+    blob.parent.mkdir(parents=True)
+    blob.write_bytes(b"left")
+    staged = store / "journal" / "staged-0-1.tmp"
+    staged.write_bytes(b"half a value")
+    said = run("doctor", "--store", store)
+    assert said.exit_code == 0 and "doctor --fix" in said.out
+    told = [one["detail"] for one in run("doctor", "--json", "--store", store).data["checks"]]
+    assert any("leftovers: journal: 1 file with 12 bytes" in one for one in told)
+    assert any("leftovers: blobs: 1 file with 4 bytes" in one for one in told)
+    noted = run("validate", "--all", "--deep", "--store", store).out
+    assert "leftovers: blobs: 1 file with 4 bytes" in noted
+    tried = run("doctor", "--fix", "--dry-run", "--store", store).out
+    assert "would mend  leftovers: what killed writers left" in tried and blob.exists()
+    fixed = run("doctor", "--fix", "--reason", "tidy", "--json", "--store", store).data
+    assert "leftovers: what killed writers left" in fixed["fixed"]
+    assert not blob.exists() and not staged.exists()
+    assert not any("leftovers" in one["detail"] for one in fixed["checks"])
     assert [one["data"]["command"] for one in entries(run, store, "REQUEST_MADE")] == ["doctor"]

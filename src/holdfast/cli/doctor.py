@@ -46,9 +46,9 @@ def command(call: Call, is_fixed: bool, change: Change) -> None:
     """Examine the store, its disk and this installation.
 
     Changes nothing without --fix. That takes the rights of group and others
-    away, and settles what a process left that ended without closing the store;
-    nothing that is stored changes. Ends with 20 if a check fails; a warning is
-    no failure.
+    away, settles what a process left that ended without closing the store, and
+    removes files that killed writers left and nothing refers to; nothing that is
+    stored changes. Ends with 20 if a check fails; a warning is no failure.
 
     \b
     Example:
