@@ -11,6 +11,7 @@ from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.frame import Kind, Operation, encode_operations
 from holdfast.adapters.filesystem.journal import Journal, JournalPoisoned
 from holdfast.adapters.filesystem.page import Page
+from holdfast.adapters.filesystem.reader import JournalReader
 from holdfast.adapters.filesystem.ring import DATA_START, SLOT_BYTES
 from holdfast.adapters.filesystem.ring_files import FOLDER, ring_path
 
@@ -275,3 +276,84 @@ def test_files_that_must_be_written_again_are_known_in_the_next_ring(disk):
         journal.catch_up()
     assert journal.page.mark(Page.REDO, journal.generation) == 1
     journal.release()
+
+
+class Killed(BaseException):
+    """Stands for the end of a process: the kernel lets go of its locks, and nothing else is done."""
+
+
+#: What is called last by who is killed while a ring takes the place of another.
+MOMENTS = [(Disk, "sync_folder"), (Page, "raise_durable"), (Page, "publish"), (Journal, "_discard")]
+
+
+@pytest.mark.parametrize("why", ["grown", "poisoned"])
+@pytest.mark.parametrize("owner, last", MOMENTS)
+def test_whoever_dies_while_a_ring_takes_the_place_of_another_takes_nothing_along(
+    disk, monkeypatch, owner, last, why
+):
+    one, two, reader = open_journal(disk), open_journal(disk), JournalReader(disk)
+    frames = [commit(one, b"before")]
+    if why == "poisoned":
+        one.page.raise_mark(Page.POISONED, one.generation, 1)
+
+    def killed(*_):
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(owner, last, killed)
+        with locked(two):
+            two.catch_up()
+            two.grow(CAPACITY)
+    two.release()
+    reader.refresh()
+    frames += [commit(one, b"after"), commit(one, b"and after that")]
+    reader.refresh()
+    assert reader.end == frames[-1].end and reader.chain == frames[-1].digest
+    assert sorted(disk.list_folder(FOLDER)).count(ring_path(one.generation).partition("/")[2]) == 1
+    one.release()
+    reader.close()
+    redone: list = []
+    again = open_journal(disk, redone)
+    assert [f.digest for f in redone] == [f.digest for f in frames] and again.damage is None
+    assert [name for name in disk.list_folder(FOLDER) if name.startswith("ring-")] == [
+        ring_path(again.generation).partition("/")[2]
+    ]
+    again.release()
+
+
+@pytest.mark.parametrize("is_recycled", [True, False])
+def test_the_ring_that_was_left_does_not_come_back_with_its_name(disk, tmp_path, is_recycled):
+    """A power cut may bring the name of a removed file back."""
+    journal = open_journal(disk)
+    commit(journal, b"before")
+    left = tmp_path / ring_path(1)
+    image = left.read_bytes()
+    with locked(journal):
+        journal.grow(CAPACITY)
+    last = commit(journal, b"after")
+    if is_recycled:
+        journal.settle(last.end, last.digest)
+    journal.release()
+    left.write_bytes(image)
+    again = open_journal(disk)
+    assert again.end == last.end and again.chain == last.digest and again.damage is None
+    again.release()
+
+
+def test_a_ring_that_nobody_was_told_of_does_not_come_back_when_the_old_one_was_recycled(disk, tmp_path):
+    journal = open_journal(disk)
+    commit(journal, b"before")
+    with locked(journal):
+        journal.grow(CAPACITY)
+    unused = (tmp_path / ring_path(2)).read_bytes()
+    journal.release()
+    (tmp_path / ring_path(2)).unlink()
+    journal = open_journal(disk)
+    last = commit(journal, b"after")
+    journal.settle(last.end, last.digest)
+    assert journal.generation == 1
+    journal.release()
+    (tmp_path / ring_path(2)).write_bytes(unused)
+    again = open_journal(disk)
+    assert again.end == last.end and again.chain == last.digest
+    again.release()

@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.ring import SLOT_BYTES
-from holdfast.adapters.filesystem.ring_files import FOLDER, generation_of, newest_ring, open_lock, ring_path
+from holdfast.adapters.filesystem.ring_files import FOLDER, counting_ring, generation_of, open_lock, ring_path
 
 CAPACITY = 4096
 
@@ -31,24 +31,24 @@ def test_rings_are_known_by_their_names(name, generation):
     assert generation_of(name) == generation
 
 
-def test_the_newest_ring_counts_and_what_is_unfinished_goes(disk, tmp_path):
-    first, damage = newest_ring(disk, CAPACITY)
+def test_the_counting_ring_counts_and_what_is_unfinished_goes(disk, tmp_path):
+    first, damage = counting_ring(disk, CAPACITY)
     assert damage is None and first.path == ring_path(1)
     disk.close(first.handle)
     (tmp_path / FOLDER / "ring-000002.tmp").write_bytes(b"half")
-    again, damage = newest_ring(disk, CAPACITY)
+    again, damage = counting_ring(disk, CAPACITY)
     assert damage is None and again.superblock == first.superblock
     assert not (tmp_path / FOLDER / "ring-000002.tmp").exists()
     disk.close(again.handle)
 
 
 def test_a_ring_without_superblocks_is_set_aside_with_its_bytes(disk, tmp_path):
-    ring, _ = newest_ring(disk, CAPACITY)
+    ring, _ = counting_ring(disk, CAPACITY)
     for slot in range(2):
         disk.write(ring.handle, b"\xff" * 8, slot * SLOT_BYTES)
     disk.close(ring.handle)
     image = (tmp_path / ring_path(1)).read_bytes()
-    fresh, damage = newest_ring(disk, CAPACITY)
+    fresh, damage = counting_ring(disk, CAPACITY)
     assert damage is not None and damage.image == image
     assert fresh.path == ring_path(2) and (tmp_path / FOLDER / "damaged-000001").exists()
     disk.close(fresh.handle)

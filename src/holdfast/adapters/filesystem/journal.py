@@ -25,8 +25,9 @@ from holdfast.adapters.filesystem.ring import Ring, Superblock
 from holdfast.adapters.filesystem.ring_files import (
     FOLDER,
     LOCK_PATH,
+    counting_ring,
+    discard_before,
     find_damage,
-    newest_ring,
     open_lock,
     ring_path,
 )
@@ -111,7 +112,7 @@ class Journal:
         self._disk.unlock(self._lock)
 
     def _recover(self, redo: Callable[[list[Frame]], tuple[int, bytes] | None]) -> None:
-        ring, damage = newest_ring(self._disk, self._capacity)
+        ring, damage = counting_ring(self._disk, self._capacity)
         self.damage = self.damage or damage
         # Whoever made the store or the ring may have died before the names were durable.
         for folder in ("", FOLDER):
@@ -119,7 +120,7 @@ class Journal:
         try:
             block = ring.superblock
             durable = self.page.durable(block.generation)
-            frames = list(ring.chained(block.settled, block.chain))
+            frames = list(ring.since_settled())
             end, chain = _end_of(frames, block)
             self.damage = self.damage or find_damage(ring, end, durable)
             self._make_durable(ring, frames)
@@ -173,6 +174,7 @@ class Journal:
         ring = Ring.open(self._disk, ring_path(generation), write=True)
         if ring is None:
             raise JournalPoisoned("the journal's superblocks are damaged")
+        discard_before(self._disk, generation)
         self._ring_place = Named(self._disk, ring.path)
         self._rings.append(ring)
         self.ring, self.generation = ring, generation
@@ -233,16 +235,11 @@ class Journal:
         block, page = ring.superblock, self.page
         generation, successor = block.generation, block.generation + 1
         durable = max(page.durable(generation), block.settled)
-        frames = [f for f in ring.chained(block.settled, block.chain) if f.end <= durable]
+        frames = [f for f in ring.since_settled() if f.end <= durable]
         fresh = Superblock(successor, 1, capacity, block.settled, block.chain)
         self._disk.close(Ring.create(self._disk, ring_path(successor), fresh, frames).handle)
-        try:
-            self._disk.sync_folder(FOLDER)
-        except OSError:
-            # A power cut may leave the new name, or not. Where it does, nothing but what is in there counts:
-            # so nothing more may go into the old one, and whoever comes next has to make another.
-            page.raise_mark(Page.POISONED, generation, 1)
-            raise
+        # As long as nothing was appended to it the old one counts: this may fail, or be the last thing done.
+        self._disk.sync_folder(FOLDER)
         end, chain = _end_of(frames, block)
         page.raise_durable(successor, end, self.token)
         for mark in (Page.APPLIED, Page.REDO):
@@ -358,14 +355,13 @@ class Journal:
 
     def frames_since_settled(self) -> list[Frame]:
         """Durable frames that the files do not yet durably hold. For the one applier."""
-        block, durable = self.ring.superblock, self.durable
-        return [frame for frame in self.ring.chained(block.settled, block.chain) if frame.end <= durable]
+        durable = self.durable
+        return [frame for frame in self.ring.since_settled() if frame.end <= durable]
 
     def unsettled(self) -> Iterator[Operation]:
         """What a recovery would redo, applied or not. Needs the append lock."""
         self.ring.reread_superblock()
-        block = self.ring.superblock
-        for frame in self.ring.chained(block.settled, block.chain):
+        for frame in self.ring.since_settled():
             yield from frame.operations()
 
     def wipe(self) -> None:

@@ -7,7 +7,7 @@ from holdfast.adapters.filesystem.frame import EMPTY_DIGEST, Frame
 from holdfast.adapters.filesystem.journal import PAGE_PATH
 from holdfast.adapters.filesystem.page import PAGE_BYTES, Page
 from holdfast.adapters.filesystem.ring import Ring
-from holdfast.adapters.filesystem.ring_files import FOLDER, Damage, find_damage, generation_of, ring_path
+from holdfast.adapters.filesystem.ring_files import Damage, find_damage, generations, look
 
 
 class JournalReader:
@@ -38,17 +38,16 @@ class JournalReader:
         return forget, frames
 
     def _follow(self) -> bool:
-        """Stay with the newest ring; True if we start over at its settled point."""
-        newest = max(filter(None, map(generation_of, self._disk.list_folder(FOLDER))), default=None)
-        current = self.ring
-        if newest is None or (current and current.superblock.generation == newest):
+        """Stay with the ring that counts; True if we start over at its settled point."""
+        there, current = generations(self._disk), self.ring
+        if not there or (current and there == [current.superblock.generation]):
             if current is None or not self._overtaken(current):
                 return False
             self._rewind(current)
             return True
         self.close()
         try:
-            self.ring = Ring.open(self._disk, ring_path(newest), write=False)
+            self.ring = look(self._disk, write=False).counting
         except FileNotFoundError:
             # Replaced between the listing and here: the next listing names its successor.
             return self._follow()

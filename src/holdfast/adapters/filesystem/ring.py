@@ -202,6 +202,17 @@ class Ring:
             yield frame
             lsn, chain = frame.end, frame.digest
 
+    def since_settled(self) -> Iterator[Frame]:
+        """Frames from the settled point on."""
+        return self.chained(self.superblock.settled, self.superblock.chain)
+
+    def reach(self) -> tuple[int, bytes]:
+        """Position and chain value where the frames since the settled point end."""
+        end = self.superblock.settled, self.superblock.chain
+        for frame in self.since_settled():
+            end = frame.end, frame.digest
+        return end
+
     def strays(self, lsn: int) -> Iterator[Frame]:
         """Whole frames after a position where the chain broke: witnesses of what was durable."""
         limit = self.superblock.settled + self.capacity

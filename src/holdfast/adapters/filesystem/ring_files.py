@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.ring import Ring, Superblock
 from holdfast.domain.value import value
@@ -54,28 +56,80 @@ def find_damage(ring: Ring, end: int, durable: int) -> Damage | None:
     return Damage(end, durable, ring.read(length, end))
 
 
-def newest_ring(disk: Disk, capacity: int) -> tuple[Ring, Damage | None]:
-    """The ring to go on with; unfinished and superseded ones are removed, a damaged one is kept."""
+def generations(disk: Disk) -> list[int]:
+    """Generations of the rings that have a name, the oldest first: more than one after a crash only."""
+    return sorted(filter(None, map(generation_of, disk.list_folder(FOLDER))))
+
+
+@value
+class Rings:
+    """What lies in the journal's folder.
+
+    Attributes:
+        counting: the ring that holds all that was acknowledged; None if there is none.
+        others: generations of those that count no more, or not yet.
+        headless: generations of those without a superblock.
+    """
+
+    counting: Ring | None
+    others: list[int]
+    headless: list[int]
+
+
+def look(disk: Disk, *, write: bool) -> Rings:
+    """Find the ring that counts.
+
+    A ring that is to take the place of another gets its name first, and then the others are told of it.
+    Whoever makes it may be killed in between, and they go on in the old one. So it counts only once something
+    was appended to it, which nobody does before all are told; until then everything is in the old one.
+    """
     found: Ring | None = None
-    damage: Damage | None = None
-    newest = 0
-    for name in reversed(disk.list_folder(FOLDER)):
-        generation = generation_of(name)
-        if generation is None:
-            if name.endswith(".tmp"):
-                disk.unlink(f"{FOLDER}/{name}")
+    others: list[int] = []
+    headless: list[int] = []
+    for generation in generations(disk):
+        ring = Ring.open(disk, ring_path(generation), write=write)
+        if ring is None:
+            headless.append(generation)
             continue
-        newest = max(newest, generation)
-        ring = None if found else Ring.open(disk, ring_path(generation), write=True)
-        if found is None and ring is None:
-            damage = _set_headless_aside(disk, ring_path(generation))
-        elif ring is None:
-            disk.unlink(ring_path(generation))
-        found = found or ring
-    if found is None:
-        first = Superblock(newest + 1, counter=1, capacity=capacity, settled=0)
-        found = Ring.create(disk, ring_path(newest + 1), first)
-    return found, damage
+        if found is not None:
+            left, ring = (found, ring) if _goes_on(ring, found) else (ring, found)
+            others.append(left.superblock.generation)
+            disk.close(left.handle)
+        found = ring
+    return Rings(found, others, headless)
+
+
+def _goes_on(later: Ring, older: Ring) -> bool:
+    """Tell whether anything was appended to a ring that was made from an older one."""
+    end = later.reach()
+    is_behind = end[0] <= older.superblock.settled
+    return not is_behind and all((frame.end, frame.digest) != end for frame in older.since_settled())
+
+
+def counting_ring(disk: Disk, capacity: int) -> tuple[Ring, Damage | None]:
+    """The ring to go on with; unfinished ones and all others are removed, a damaged one is kept."""
+    for name in disk.list_folder(FOLDER):
+        if name.endswith(".tmp"):
+            disk.unlink(f"{FOLDER}/{name}")
+    rings, damage = look(disk, write=True), None
+    for generation in rings.headless:
+        damage = _set_headless_aside(disk, ring_path(generation))
+    for generation in rings.others:
+        disk.unlink(ring_path(generation))
+    if rings.counting is not None:
+        return rings.counting, damage
+    newest = max(rings.headless, default=0)
+    first = Superblock(newest + 1, counter=1, capacity=capacity, settled=0)
+    return Ring.create(disk, ring_path(newest + 1), first), damage
+
+
+def discard_before(disk: Disk, generation: int) -> None:
+    """Take the names of rings away in whose place one of a later generation is, as all are told."""
+    # Whoever opens the store alone does it, too.
+    with suppress(OSError):
+        for older in generations(disk):
+            if older < generation:
+                disk.unlink(ring_path(older))
 
 
 def _set_headless_aside(disk: Disk, path: str) -> Damage:
