@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -36,12 +37,23 @@ def violations(store: Path, operation: int) -> list[str]:
             living.create_checkpoint("WF-1", {"n": number})
         with holdfast.open(f"file:{store}", read_only=True) as reader:
             seen = reader.load_latest("WF-1")
-    with open_store(store) as again:
-        there = [again.restore_checkpoint(f"WF-1@{sequence}").context for sequence in (1, 2, 3, 4)]
-        wrong = [] if there == [{"n": number} for number in range(4)] else [f"it holds {there}"]
-        wrong += [f"a reader saw {seen}"] if seen is None or seen.context != {"n": 3} else []
-        wrong += [str(found) for found in again._engine.kit.store.check() if found.harm]
+        # What is there if that one is killed as well.
+        killed_too = store.with_name(f"{store.name}-killed")
+        shutil.copytree(store, killed_too)
+    wrong = [f"a reader saw {seen}"] if seen is None or seen.context != {"n": 3} else []
+    wrong += [text for left in (store, killed_too) for text in wrong_in(left)]
     return [f"operation {operation}: {text}" for text in wrong]
+
+
+def wrong_in(store: Path) -> list[str]:
+    """Open what is left alone, and say what is not as it was acknowledged."""
+    with open_store(store) as again:
+        newest = again.load_latest("WF-1")
+        if newest is None or newest.context != {"n": 3}:
+            return [f"the newest of {store.name} is {newest}"]
+        there = [again.restore_checkpoint(f"WF-1@{sequence}").context for sequence in (1, 2, 3, 4)]
+        wrong = [] if there == [{"n": number} for number in range(4)] else [f"{store.name} holds {there}"]
+        return wrong + [str(found) for found in again._engine.kit.store.check() if found.harm]
 
 
 def test_nothing_is_lost_with_whoever_makes_the_journal_grow(fast_folder: Path) -> None:
