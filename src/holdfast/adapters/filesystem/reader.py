@@ -47,7 +47,7 @@ class JournalReader:
             return True
         self.close()
         try:
-            self.ring = look(self._disk, write=False).counting
+            self.ring = look(self._disk, there, write=False).counting
         except FileNotFoundError:
             # Replaced between the listing and here: the next listing names its successor.
             return self._follow()

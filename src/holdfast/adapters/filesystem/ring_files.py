@@ -58,7 +58,11 @@ def find_damage(ring: Ring, end: int, durable: int) -> Damage | None:
 
 def generations(disk: Disk) -> list[int]:
     """Generations of the rings that have a name, the oldest first: more than one after a crash only."""
-    return sorted(filter(None, map(generation_of, disk.list_folder(FOLDER))))
+    return _generations_among(disk.list_folder(FOLDER))
+
+
+def _generations_among(names: list[str]) -> list[int]:
+    return sorted(filter(None, map(generation_of, names)))
 
 
 @value
@@ -76,8 +80,8 @@ class Rings:
     headless: list[int]
 
 
-def look(disk: Disk, *, write: bool) -> Rings:
-    """Find the ring that counts.
+def look(disk: Disk, there: list[int], *, write: bool) -> Rings:
+    """Find the ring that counts, of those of some generations.
 
     A ring that is to take the place of another gets its name first, and then the others are told of it.
     Whoever makes it may be killed in between, and they go on in the old one. So it counts only once something
@@ -86,7 +90,7 @@ def look(disk: Disk, *, write: bool) -> Rings:
     found: Ring | None = None
     others: list[int] = []
     headless: list[int] = []
-    for generation in generations(disk):
+    for generation in there:
         ring = Ring.open(disk, ring_path(generation), write=write)
         if ring is None:
             headless.append(generation)
@@ -108,10 +112,11 @@ def _goes_on(later: Ring, older: Ring) -> bool:
 
 def counting_ring(disk: Disk, capacity: int) -> tuple[Ring, Damage | None]:
     """The ring to go on with; unfinished ones and all others are removed, a damaged one is kept."""
-    for name in disk.list_folder(FOLDER):
+    names, damage = disk.list_folder(FOLDER), None
+    for name in names:
         if name.endswith(".tmp"):
             disk.unlink(f"{FOLDER}/{name}")
-    rings, damage = look(disk, write=True), None
+    rings = look(disk, _generations_among(names), write=True)
     for generation in rings.headless:
         damage = _set_headless_aside(disk, ring_path(generation))
     for generation in rings.others:
