@@ -340,6 +340,22 @@ def test_the_ring_that_was_left_does_not_come_back_with_its_name(disk, tmp_path,
     again.release()
 
 
+def test_damage_in_the_ring_that_counts_does_not_bring_the_one_back_that_was_left(disk, tmp_path):
+    journal = open_journal(disk)
+    kept = commit(journal, b"before")
+    image = (tmp_path / ring_path(1)).read_bytes()
+    with locked(journal):
+        journal.grow(CAPACITY)
+    broken = commit(journal, b"after")
+    commit(journal, b"and after that")
+    disk.write(journal.ring.handle, b"\xff", DATA_START + broken.lsn + 8)
+    journal.release()
+    (tmp_path / ring_path(1)).write_bytes(image)
+    again = open_journal(disk)
+    assert again.damage is not None and again.damage.lsn == kept.end
+    again.release()
+
+
 def test_a_ring_that_nobody_was_told_of_does_not_come_back_when_the_old_one_was_recycled(disk, tmp_path):
     journal = open_journal(disk)
     commit(journal, b"before")

@@ -106,8 +106,11 @@ def look(disk: Disk, there: list[int], *, write: bool) -> Rings:
 def _goes_on(later: Ring, older: Ring) -> bool:
     """Tell whether anything was appended to a ring that was made from an older one."""
     end = later.reach()
-    is_behind = end[0] <= older.superblock.settled
-    return not is_behind and all((frame.end, frame.digest) != end for frame in older.since_settled())
+    if end[0] <= older.superblock.settled:
+        return False
+    # A whole frame behind a broken chain was appended, too: then that is damage, and told.
+    is_longer = all((frame.end, frame.digest) != end for frame in older.since_settled())
+    return is_longer or next(later.strays(end[0]), None) is not None
 
 
 def counting_ring(disk: Disk, capacity: int) -> tuple[Ring, Damage | None]:
