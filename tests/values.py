@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections import namedtuple
 from dataclasses import dataclass, field, fields, is_dataclass
-from datetime import UTC, date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from enum import Enum, Flag, IntEnum, StrEnum
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
@@ -201,3 +201,16 @@ def depth_of(value: Any) -> int:
         value = value[0] if type(value) is list else value["k"]
         depth += 1
     return depth
+
+
+class Moon(tzinfo):
+    """A time zone that nobody could find again by what it says of itself."""
+
+    def utcoffset(self, moment: datetime | None) -> timedelta:
+        return timedelta(0)
+
+    def dst(self, moment: datetime | None) -> timedelta:
+        return timedelta(0)
+
+    def tzname(self, moment: datetime | None) -> str:
+        return "Moon"

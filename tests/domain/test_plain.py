@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any
 
@@ -25,6 +25,7 @@ from tests.values import (
     CONFUSABLE,
     Color,
     Invoice,
+    Moon,
     depth_of,
     fingerprint,
     nested,
@@ -140,16 +141,6 @@ def test_the_path_leads_through_registered_types() -> None:
 
 
 def test_a_foreign_time_zone_is_refused_with_its_path() -> None:
-    class Moon(tzinfo):
-        def utcoffset(self, moment: datetime | None) -> timedelta:
-            return timedelta(0)
-
-        def dst(self, moment: datetime | None) -> timedelta:
-            return timedelta(0)
-
-        def tzname(self, moment: datetime | None) -> str:
-            return "Moon"
-
     with pytest.raises(UnstorableValueError) as refused:
         to_plain({"at": [datetime(2026, 1, 1, tzinfo=Moon())]}, TYPES)
     assert refused.value.place == "at[0]"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, time, timedelta, tzinfo
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 from holdfast.domain.errors import UnstorableValueError
 from holdfast.domain.standard_types import READERS, WRITERS
 from holdfast.domain.tree import TAG
-from tests.values import ZONES, fingerprint
+from tests.values import ZONES, Moon, fingerprint
 
 VALUES = [
     *(datetime(2026, 10, 25, 2, 30, fold=1, tzinfo=zone) for zone in (None, *ZONES)),
@@ -40,15 +40,5 @@ def test_no_type_is_written_under_a_tag_that_nobody_reads() -> None:
 
 
 def test_a_zone_that_nobody_could_find_again_is_refused() -> None:
-    class Moon(tzinfo):
-        def utcoffset(self, moment: datetime | None) -> timedelta:
-            return timedelta(0)
-
-        def dst(self, moment: datetime | None) -> timedelta:
-            return timedelta(0)
-
-        def tzname(self, moment: datetime | None) -> str:
-            return "Moon"
-
     with pytest.raises(UnstorableValueError, match="ZoneInfo with a key"):
         WRITERS[datetime](datetime(2026, 1, 1, tzinfo=Moon()))

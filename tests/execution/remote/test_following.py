@@ -14,7 +14,7 @@ from holdfast import CheckpointService, RunOptions
 from holdfast.execution.outcome import RunStatus
 from holdfast.execution.remote.child import Look
 from holdfast.execution.remote.following import is_lost
-from tests.execution.engines.elsewhere import Elsewhere, one_agent, run, store_in
+from tests.execution.engines.elsewhere import Elsewhere, one_agent, run, store_in, taken_over
 from tests.execution.engines.team import leave, wait_for
 
 CALLS: list[int] = []
@@ -111,13 +111,7 @@ def test_a_question_outlives_the_run_in_which_it_was_asked(
         with holdfast.open(store_in(tmp_path)) as own:
             running = asyncio.ensure_future(one_agent(careful, Elsewhere()).run(own, "WF-1"))
             await until_recorded(service)
-            lease = service.lease_of("WF-1")
-            assert lease is not None
-            service.release_lease(lease)
-            taken = service.acquire_lease("WF-1", "another")
-            running.cancel()
-            await asyncio.wait({running})
-            service.release_lease(taken)
+            await taken_over(running, service)
 
     asyncio.run(abandoned())
     answer(service)
@@ -155,13 +149,7 @@ def test_what_was_taken_in_is_not_taken_in_again_by_the_next_run(
         with holdfast.open(store_in(tmp_path)) as own:
             running = asyncio.ensure_future(one_agent(wordy, Elsewhere()).run(own, "WF-1"))
             await until_recorded(service, "DECISION_RECORDED")
-            lease = service.lease_of("WF-1")
-            assert lease is not None
-            service.release_lease(lease)
-            taken = service.acquire_lease("WF-1", "another")
-            running.cancel()
-            await asyncio.wait({running})
-            service.release_lease(taken)
+            await taken_over(running, service)
 
     asyncio.run(abandoned())
     leave(folder, "go")

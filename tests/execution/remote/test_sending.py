@@ -18,7 +18,7 @@ from holdfast.domain.record import Lease
 from holdfast.execution.engines.port import WorkerLostError
 from holdfast.execution.outcome import RunStatus
 from tests.execution.clocks import AgentClock, Looks
-from tests.execution.engines.elsewhere import Elsewhere, one_agent, run, store_in
+from tests.execution.engines.elsewhere import Elsewhere, one_agent, run, store_in, taken_over
 from tests.execution.engines.odd_errors import Death
 from tests.execution.engines.team import happened, leave, team, wait_for
 
@@ -213,14 +213,7 @@ def test_a_run_that_comes_later_waits_for_the_worker_of_the_one_before(tmp_path:
         with holdfast.open(store_in(tmp_path)) as service, holdfast.open(store_in(tmp_path)) as other:
             running = asyncio.ensure_future(one_agent(slow, Elsewhere()).run(service, "WF-1"))
             await asyncio.to_thread(wait_for, folder, "at")
-            # Somebody else has the run: it ends here, and has no say in what its worker does.
-            lease = other.lease_of("WF-1")
-            assert lease is not None
-            other.release_lease(lease)
-            taken = other.acquire_lease("WF-1", "another")
-            running.cancel()
-            await asyncio.wait({running})
-            other.release_lease(taken)
+            await taken_over(running, other)
 
     asyncio.run(abandoned())
     later = Elsewhere()
@@ -248,13 +241,7 @@ def test_a_worker_of_the_run_before_that_left_before_it_began_is_not_waited_for(
         with holdfast.open(store) as own:
             running = asyncio.ensure_future(one_agent(lambda ctx: 7, nobody, name="step").run(own, "WF-1"))
             await asyncio.to_thread(sent.wait)
-            lease = other.lease_of("WF-1")
-            assert lease is not None
-            other.release_lease(lease)
-            taken = other.acquire_lease("WF-1", "another")
-            running.cancel()
-            await asyncio.wait({running})
-            other.release_lease(taken)
+            await taken_over(running, other)
 
     def leave_it(taken: Lease) -> None:
         looks.wait()
