@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,8 +21,8 @@ def event(kind: str, cp_seq: int | None, **data: str) -> Event:
     return Event(1, datetime(2026, 1, 1, tzinfo=UTC), kind, "W", data=data, cp_seq=cp_seq)
 
 
-def filled(folder: Path, count: int = 6) -> Place:
-    place = Place("file", folder)
+def filled(folder: Path, count: int = 6, **settings: Any) -> Place:
+    place = Place("file", folder, settings)
     with place.open() as service:
         for number in range(1, count + 1):
             service.create_checkpoint("W", {"number": number})
@@ -62,6 +63,23 @@ def test_an_undisturbed_recovery_does_not_hide_what_is_lost_later(fast_folder: P
             list(read_events(service._engine.kit.store, look(service._engine.kit.store, "W")))
         result = service.recover_workflow("W")
         assert result.passed_over == (6,) and "checkpoints up to 6" in result.warnings[0]
+        assert service.create_checkpoint("W", {"number": 7}).sequence > 6
+    with place.open() as service:
+        assert service.recover_workflow("W").passed_over == ()
+
+
+@pytest.mark.parametrize("mode", ["latest", "point_in_time"])
+def test_nor_does_one_whose_event_is_sealed(
+    fast_folder: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    monkeypatch.setenv("TEST_KEY", "00" * 32)
+    place = filled(fast_folder, encrypt=True, encryption_key="env:TEST_KEY")
+    with place.open() as service:
+        target = 2 if mode == "point_in_time" else None
+        service.recover_workflow("W", mode, target, checkpoint=False)
+    cut(place, 1)
+    with place.open() as service:
+        assert service.recover_workflow("W").passed_over == (6,)
         assert service.create_checkpoint("W", {"number": 7}).sequence > 6
     with place.open() as service:
         assert service.recover_workflow("W").passed_over == ()

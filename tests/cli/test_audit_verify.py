@@ -246,11 +246,17 @@ def test_a_part_of_a_log_says_that_it_is_one(run: Run, signed: tuple[Path, str])
     run("audit", "export", "one", "--session", "s-1", "--store", store)
     result = run("audit", "verify", "one", "--key", key)
     told = {line.split()[0]: line for line in result.out.splitlines()}
-    assert "this is one session alone" in told["part"] and "were not looked at" in told["part"]
+    assert "this is one session alone; at least" in told["part"] and "were not looked at" in told["part"]
     assert "it may have gone on" in told["part"]
     assert "everything that is here is anchored" in told["tail"]
     assert run("audit", "verify", "one", "--key", key, "--json").data["part"] == "session"
     assert run("audit", "verify", "--key", key, "--store", store, "--json").data["part"] == ""
+
+
+def test_of_a_part_that_nobody_signed_nobody_knows_how_much_is_missing(run: Run, store: Path):
+    run("audit", "export", "one", "--session", "s-1", "--store", store)
+    result = run("audit", "verify", "one")
+    assert "alone; other entries of the log are not here" in result.out
 
 
 def test_a_log_without_a_name_is_not_remembered(run: Run, store: Path):

@@ -374,3 +374,23 @@ def test_a_step_that_finds_nothing_more_says_so_to_whoever_called_it() -> None:
         failed = [event.data["error"]["message"] for event in service.events("WF-1", type="AGENT_FAILED")]
         assert failed == ["once", "twice", "thrice"]
         assert latest(service).status == "failed"
+
+
+def test_branches_that_come_in_another_order_in_the_next_attempt_find_their_own() -> None:
+    calls, orders = list[str](), iter([("ann", "bob"), ("bob", "ann")])
+
+    @holdfast.step
+    def pay(who: str) -> str:
+        calls.append(who)
+        if calls == ["ann", "bob"]:
+            raise ConnectionError("the bank is away")
+        return f"paid {who}"
+
+    @holdfast.step(retry=Retry(attempts=2, delay_seconds=0))
+    def settle() -> list[str]:
+        # As branches do that run at once, and of which one is quicker the next time.
+        return sorted([pay(who) for who in next(orders)])
+
+    with opened() as service:
+        assert holdfast.durable(service, id="W", name="month")(settle)() == ["paid ann", "paid bob"]
+    assert calls == ["ann", "bob", "bob"]

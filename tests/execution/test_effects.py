@@ -403,3 +403,14 @@ def test_an_effect_that_nobody_had_begun_has_a_key_of_the_fork(world: World) -> 
     fork = fork_of(world.effect())
     world.perform(fork)
     assert world.calls == [fork.key] != [world.effect().key]
+
+
+def test_a_fork_that_asks_for_something_else_after_a_refusal_has_a_key_of_its_own(world: World) -> None:
+    effect = replace(world.effect(), given="500")
+    world.faults = [ValueError("declined")]
+    with pytest.raises(ValueError, match="declined"):
+        world.perform(effect)
+    assert world.ledger["status"] == "failed" and world.ledger["given"] == "500"
+    other = replace(fork_of(effect), given="50")
+    world.perform(other)
+    assert world.calls == [other.key] and other.key != effect.key

@@ -54,7 +54,7 @@ def load_base(kit: Kit, workflow_id: str) -> Loaded:
             "the workflow changed while it was read", place=workflow_id, hint="Call again."
         )
     last = entries[0]
-    _refuse_vanished(kit.store, workflow_id, head, last)
+    _refuse_vanished(kit, workflow_id, head, last.event_seq)
     # Asked before: if the state can be opened afterwards, it was with this key.
     key_id = kit.vault.sealer(workflow_id).key_id if kit.vault is not None else ""
     snapshot = _snapshot(kit, workflow_id, last)
@@ -64,9 +64,9 @@ def load_base(kit: Kit, workflow_id: str) -> Loaded:
     return replace(loaded, base=replace(loaded.base, key_id=key_id))
 
 
-def _refuse_vanished(store: Store, workflow_id: str, head: Head, last: Entry) -> None:
+def _refuse_vanished(kit: Kit, workflow_id: str, head: Head, after: int) -> None:
     """Never give a number twice: what the journal tells of and nobody stores has to be recovered first."""
-    gone = vanished(store, workflow_id, last.event_seq) if head.event_seq > last.event_seq else ()
+    gone = vanished(kit.store, workflow_id, after, kit.vault) if head.event_seq > after else ()
     if gone:
         raise CheckpointCorruptError(
             f"the journal tells of checkpoints up to {gone[0]}; {gone[-1]} and later are stored nowhere",

@@ -103,8 +103,11 @@ def _payloads(report: LogReport) -> str:
 def part(report: LogReport) -> str:
     """Say how much of a log was not looked at, and what that leaves open."""
     what = "one session" if report.part == "session" else "a period"
-    others = max(report.head.size - report.entries, 0)
-    said = f"this is {what} alone; {counted(others, 'entry')} of the log are not here and were not looked at"
+    others = report.head.size - (report.entries - report.tail)
+    many = (
+        f"at least {counted(others, 'entry')} of the log" if report.head.size else "other entries of the log"
+    )
+    said = f"this is {what} alone; {many} are not here and were not looked at"
     if report.part == "session" and report.open_sessions:
         said += "; the session is not closed, so it may have gone on"
     return said

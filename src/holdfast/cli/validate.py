@@ -221,7 +221,7 @@ def _all_checkpoints(kit: Kit, verdict: Verdict) -> Iterator[Listed]:
             for listed in list_workflow(kit.store, workflow_id):
                 last = max(last, listed.found.entry.event_seq)
                 yield listed
-            for gone in vanished(kit.store, workflow_id, last):
+            for gone in vanished(kit.store, workflow_id, last, kit.vault):
                 verdict.problems.append((f"{workflow_id}@{gone}", "its journal tells of it; it is nowhere"))
         except CheckpointError as error:
             verdict.problems.append((workflow_id, told(error, workflow_id)))

@@ -94,6 +94,8 @@ class DurableRun:
         #: Every step that has a result or is under way, and those of them that are at work here.
         self._used: set[str] = set()
         self._at_work: set[str] = set()
+        #: What each of these was given: one that failed is known by it in the next attempt.
+        self._given: dict[str, str] = {}
         #: The steps of one name that were given the same, in their order.
         self._alike: dict[tuple[str, str], list[str]] = {}
         self._take_in("")
@@ -112,6 +114,11 @@ class DurableRun:
             if step_id.startswith(prefix) and step_id not in recorded
         }
         at_work -= recorded.keys()
+        begun |= {
+            step_id: {"given": given}
+            for step_id, given in self._given.items()
+            if step_id.startswith(prefix) and step_id not in recorded
+        }
         self._recorded |= recorded
         self._used = {step_id for step_id in self._used if not step_id.startswith(prefix)}
         self._used |= {*recorded, *begun, *at_work}
@@ -164,6 +171,8 @@ class DurableRun:
         known = self._recorded.pop(step_id, None)
         if known is None:
             self._at_work.add(step_id)
+            if given is not None:
+                self._given[step_id] = given
         return Slot(step_id, given, known, prefix.removesuffix(">") or None)
 
     def take(

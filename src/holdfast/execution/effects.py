@@ -103,7 +103,10 @@ def perform(effect: Effect, known: Mapping[str, Any] | None, ask: Callable[[Ques
 
 def _as_begun(effect: Effect, known: Mapping[str, Any] | None) -> Effect:
     """Let an effect that was begun keep its key: in a fork, another one would be derived from the new id."""
-    told_key = known.get("key") if known is not None else None
+    if known is None or (known["status"] == "failed" and known.get("given") != effect.given):
+        # What was refused is over, and this asks for something else.
+        return effect
+    told_key = known.get("key")
     return replace(effect, told_key=told_key) if isinstance(told_key, str) else effect
 
 

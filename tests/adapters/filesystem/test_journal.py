@@ -373,3 +373,84 @@ def test_a_ring_that_nobody_was_told_of_does_not_come_back_when_the_old_one_was_
     again = open_journal(disk)
     assert again.end == last.end and again.chain == last.digest
     again.release()
+
+
+def test_a_sync_is_not_believed_if_another_failed_before_all_were_told(disk, monkeypatch):
+    one, two = open_journal(disk), open_journal(disk)
+    commit(one, b"before")
+    with locked(two):
+        two.catch_up()
+        frame = two.append(encode_operations(write(b"mine")))
+    told = two.page.raise_durable
+
+    def late(*given):
+        one.page.raise_mark(Page.POISONED, one.generation, 1)
+        commit(one, b"another's, in a ring without mine")
+        told(*given)
+
+    monkeypatch.setattr(two.page, "raise_durable", late)
+    with pytest.raises(JournalPoisoned):
+        two.sync(frame)
+    one.release()
+    two.release()
+
+
+def test_what_is_settled_in_one_ring_is_not_told_of_the_next(disk, monkeypatch):
+    one, two = open_journal(disk), open_journal(disk)
+    last = commit(one, b"before")
+    settle = one.ring.settle
+
+    def overtaken(*given):
+        with locked(two):
+            two.catch_up()
+            two.grow(CAPACITY)
+        one.catch_up()
+        settle(*given)
+
+    monkeypatch.setattr(one.ring, "settle", overtaken)
+    one.settle(last.end, last.digest)
+    assert one.generation == 2
+    assert one.page.mark(Page.SETTLED, 2) == 0 and one.page.mark(Page.SETTLED, 1) == last.end
+    one.release()
+    two.release()
+
+
+def test_what_is_wiped_stands_in_no_other_ring_either(disk, monkeypatch):
+    one, two = open_journal(disk), open_journal(disk)
+    last = commit(one, b"erased")
+
+    def killed(*_):
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(Page, "publish", killed)
+        with locked(two):
+            two.catch_up()
+            two.grow(CAPACITY)
+    two.release()
+    one.settle(last.end, last.digest)
+    with locked(one):
+        one.wipe()
+    assert [name for name in disk.list_folder(FOLDER) if name.startswith("ring-")] == ["ring-000001"]
+    one.release()
+
+
+def test_a_ring_that_nobody_was_told_of_hides_no_damage(disk, tmp_path, monkeypatch):
+    one, two = open_journal(disk), open_journal(disk)
+    rotten = commit(one, b"before")
+    commit(one, b"after")
+
+    def killed(*_):
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(Page, "publish", killed)
+        with locked(two):
+            two.catch_up()
+            two.grow(CAPACITY)
+    two.release()
+    disk.write(one.ring.handle, b"\xff", DATA_START + rotten.lsn + 100)
+    one.release()
+    again = open_journal(disk)
+    assert again.damage is not None and again.damage.lsn == rotten.lsn
+    again.release()

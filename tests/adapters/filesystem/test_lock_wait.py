@@ -86,3 +86,27 @@ def test_where_nobody_can_tell_who_has_it_the_wait_is_told_all_the_same(tmp_path
     assert said.endswith("another process has had its lock for 5 s")
     assert lock_wait._said(handle, "/store") == said
     assert not lock_wait._is_stopped("0")
+
+
+def test_where_no_thread_can_be_started_a_lock_is_waited_for_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def cannot(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    watch, taken = lock_wait.Onlooker(), list[str]()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", cannot)
+        watch.wait(0, "/store", lambda: taken.append("first"))
+    assert taken == ["first"] and watch._thread is None and watch._waits == {}
+
+
+def test_a_wait_in_the_middle_of_another_forgets_only_itself() -> None:
+    watch, seen = lock_wait.Onlooker(), list[str]()
+
+    def outer() -> None:
+        watch.wait(0, "/inner", lambda: None)
+        seen.extend(root for _, _, root in watch._waits.values())
+
+    watch.wait(0, "/outer", outer)
+    assert seen == ["/outer"] and watch._waits == {}

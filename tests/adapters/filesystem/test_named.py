@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.named import Named
+from holdfast.adapters.filesystem.page import Page
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.domain.errors import StoreNotFoundError
 from tests.adapters.filesystem.commits import checkpoint
@@ -86,3 +87,36 @@ def test_without_its_journal_nothing_is_acknowledged(tmp_path, what) -> None:
         with pytest.raises(StoreNotFoundError, match="journal of the store is gone"):
             store.commit([checkpoint("w", store.head("w"))])
     store.close()
+
+
+def test_a_ring_that_must_be_replaced_is_not_that_of_the_store_that_took_the_place(tmp_path) -> None:
+    store = opened(tmp_path / "store")
+    assert store.commit([checkpoint("w", store.head("w"))]) == [None]
+    before, journal = store.head("w"), store._committer.journal
+    journal.page.raise_mark(Page.POISONED, journal.generation, 1)
+    (tmp_path / "store").rename(tmp_path / "moved")
+    other = opened(tmp_path / "store")
+    for _ in range(3):
+        assert other.commit([checkpoint("v", other.head("v"))]) == [None]
+    untouched = files_below(tmp_path / "store")
+    with pytest.raises(StoreNotFoundError):
+        store.commit([checkpoint("w", before)])
+    assert files_below(tmp_path / "store") == untouched
+    assert other.commit([checkpoint("v", other.head("v"))]) == [None]
+    other.close()
+    store.close()
+
+
+def test_a_ring_that_another_process_replaced_is_not_looked_for_in_a_copy(tmp_path) -> None:
+    first, second = opened(tmp_path / "store"), opened(tmp_path / "store")
+    assert second.commit([checkpoint("w", second.head("w"))]) == [None]
+    known, journal = second.head("w"), first._committer.journal
+    journal.page.raise_mark(Page.POISONED, journal.generation, 1)
+    assert first.commit([checkpoint("v", first.head("v"))]) == [None]
+    assert first._committer.journal.page.tail().generation == 2
+    (tmp_path / "store").rename(tmp_path / "moved")
+    shutil.copytree(tmp_path / "moved", tmp_path / "store")
+    with pytest.raises(StoreNotFoundError):
+        second.commit([checkpoint("w", known)])
+    for store in (first, second):
+        store.close()

@@ -1,10 +1,19 @@
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from holdfast.adapters.filesystem.disk import Disk
-from holdfast.adapters.filesystem.ring import SLOT_BYTES
-from holdfast.adapters.filesystem.ring_files import FOLDER, counting_ring, generation_of, open_lock, ring_path
+from holdfast.adapters.filesystem.ring import SLOT_BYTES, Ring
+from holdfast.adapters.filesystem.ring_files import (
+    FOLDER,
+    counting_ring,
+    generation_of,
+    look,
+    open_lock,
+    ring_path,
+)
 
 CAPACITY = 4096
 
@@ -52,3 +61,24 @@ def test_a_ring_without_superblocks_is_set_aside_with_its_bytes(disk, tmp_path):
     assert damage is not None and damage.image == image
     assert fresh.path == ring_path(2) and (tmp_path / FOLDER / "damaged-000001").exists()
     disk.close(fresh.handle)
+
+
+def test_a_look_that_fails_leaves_nothing_open(disk, monkeypatch):
+    ring, _ = counting_ring(disk, CAPACITY)
+    disk.close(ring.handle)
+    opened = []
+    real = Ring.open
+
+    def failing(on, path, *, write):
+        if path == ring_path(2):
+            raise OSError("it may not be read")
+        ring = real(on, path, write=write)
+        assert ring is not None
+        opened.append(ring.handle)
+        return ring
+
+    monkeypatch.setattr(Ring, "open", staticmethod(failing))
+    with pytest.raises(OSError, match="may not be read"):
+        look(disk, [1, 2], write=False)
+    with pytest.raises(OSError, match="Bad file"):
+        os.fstat(opened[0])

@@ -367,3 +367,21 @@ def test_a_hold_on_a_person_keeps_what_was_sealed_for_others_where_it_is_about_t
         assert sealed.restore_checkpoint(f"{workflow_id}@latest").context["note"] == Personal("alice", MARK)
     sealed.holds.release(hold.id, reason="closed")
     sealed.erasure.subject("alice", reason="request 25")
+
+
+def test_a_hold_on_a_person_is_none_on_what_was_erased_before(sealed: CheckpointService) -> None:
+    for workflow_id in ("C1", "C2"):
+        fill(sealed, workflow_id, "of carol")
+        sealed.subjects.declare(workflow_id, "carol")
+    sealed.fork_workflow("C2@latest", "F")
+    for workflow_id in ("C1", "F"):
+        sealed.erasure.workflow(workflow_id, reason="request 26")
+    # Begun anew, with something of alice in it.
+    sealed.create_checkpoint("C1", {"note": Personal("alice", MARK)})
+    hold = sealed.holds.place(subject="carol", reason="case 8")
+    with pytest.raises(LegalHoldError, match="case 8"):
+        sealed.erasure.subject("alice", reason="request 27")
+    sealed.holds.release(hold.id, reason="closed")
+    sealed.erasure.workflow("C1", reason="request 28")
+    sealed.holds.place(subject="carol", reason="case 9")
+    assert sealed.erasure.subject("alice", reason="request 29").keys

@@ -27,6 +27,7 @@ from holdfast.adapters.filesystem.ring_files import (
     LOCK_PATH,
     counting_ring,
     discard_before,
+    discard_others,
     find_damage,
     open_lock,
     ring_path,
@@ -71,10 +72,8 @@ class Journal:
         # An error of a sync is told once per descriptor: the next sync must not start before it is known.
         self._syncing = threading.Lock()
         self._closed = False
-        self.generation = 0
-        self.end = 0
+        self.generation = self.end = self.token = 0
         self.chain = EMPTY_DIGEST
-        self.token = 0
 
     @property
     def settled(self) -> int:
@@ -171,6 +170,8 @@ class Journal:
         self.page.raise_mark(Page.TOKENS, _TOKEN_GENERATION, self.token)
 
     def _open_ring(self, generation: int) -> None:
+        # By its name: in another store's folder it would be another one's.
+        self.place.check()
         ring = Ring.open(self._disk, ring_path(generation), write=True)
         if ring is None:
             raise JournalPoisoned("the journal's superblocks are damaged")
@@ -223,6 +224,7 @@ class Journal:
 
     def _replace_ring(self, generation: int) -> None:
         """Carry what is known durable into a new file: the failed one is never trusted again."""
+        self.place.check()
         ring = Ring.open(self._disk, ring_path(generation), write=True)
         if ring is None:
             raise JournalPoisoned("the journal's superblocks are damaged")
@@ -251,6 +253,7 @@ class Journal:
         """Go on in a ring that takes such a frame, unless somebody has begun one. Needs the append lock."""
         if self.takes(payload_bytes):
             return
+        self.place.check()
         self.sync_published()
         capacity = self.ring.capacity
         while capacity < 2 * frame_bytes(payload_bytes):
@@ -329,9 +332,14 @@ class Journal:
             if self._closed:
                 raise JournalPoisoned("the store was closed before the commit was synced")
             self._sync_or_poison(ring)
-            if self.page.mark(Page.POISONED, generation):
-                raise JournalPoisoned("another writer's sync of the same journal failed")
+            self._check_sound(generation)
             self.page.raise_durable(generation, end, self.token)
+            # Whoever found it poisoned in between carried over what was known durable then.
+            self._check_sound(generation)
+
+    def _check_sound(self, generation: int) -> None:
+        if self.page.mark(Page.POISONED, generation):
+            raise JournalPoisoned("another writer's sync of the same journal failed")
 
     def _sync_or_poison(self, ring: Ring) -> None:
         try:
@@ -366,6 +374,7 @@ class Journal:
 
     def wipe(self) -> None:
         """Overwrite what is settled: of what was erased, nothing may be read here. Needs the append lock."""
+        discard_others(self._disk, self.generation)
         with self._syncing:
             try:
                 self.ring.wipe(self.settled, self.end)
@@ -376,13 +385,14 @@ class Journal:
     def settle(self, settled: int, chain: bytes) -> None:
         """Recycle up to a position whose files are durable. For the one applier."""
         with self._syncing:
+            ring, generation = self.ring, self.ring.superblock.generation
             try:
-                self.ring.settle(settled, chain)
+                ring.settle(settled, chain)
             except OSError:
                 # Its sync was everybody's: frames of others may be lost with it.
-                self.page.raise_mark(Page.POISONED, self.generation, 1)
+                self.page.raise_mark(Page.POISONED, generation, 1)
                 raise
-        self.page.raise_mark(Page.SETTLED, self.generation, settled)
+        self.page.raise_mark(Page.SETTLED, generation, settled)
 
 
 def _end_of(frames: list[Frame], block: Superblock) -> tuple[int, bytes]:

@@ -33,15 +33,26 @@ class Onlooker:
     def wait(self, handle: int, root: str, lock: Callable[[], None]) -> None:
         """Take a lock that somebody else has."""
         me = threading.get_ident()
-        self._waits[me] = time.monotonic(), handle, root
-        if self._thread is None:
-            # Of two at once both may start one: what the second says was said.
-            self._thread = threading.Thread(target=self._look_on, name="holdfast-locks", daemon=True)
-            self._thread.start()
+        # A signal handler may wait in the middle of a wait.
+        before = self._waits.get(me)
         try:
+            self._waits[me] = time.monotonic(), handle, root
+            self._start()
             lock()
         finally:
-            del self._waits[me]
+            if before is None:
+                self._waits.pop(me, None)
+            else:
+                self._waits[me] = before
+
+    def _start(self) -> None:
+        """Have somebody look on; of two at once both may start one: what the second says was said."""
+        if self._thread is None:
+            thread = threading.Thread(target=self._look_on, name="holdfast-locks", daemon=True)
+            # At a limit of threads, or the end of the process, it is waited for without a word.
+            with suppress(RuntimeError):
+                thread.start()
+                self._thread = thread
 
     def _look_on(self) -> None:
         while True:

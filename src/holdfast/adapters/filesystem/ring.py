@@ -206,12 +206,12 @@ class Ring:
         """Frames from the settled point on."""
         return self.chained(self.superblock.settled, self.superblock.chain)
 
-    def reach(self) -> tuple[int, bytes]:
-        """Position and chain value where the frames since the settled point end."""
-        end = self.superblock.settled, self.superblock.chain
+    def last_frame(self) -> Frame | None:
+        """The last of the frames since the settled point."""
+        last = None
         for frame in self.since_settled():
-            end = frame.end, frame.digest
-        return end
+            last = frame
+        return last
 
     def strays(self, lsn: int) -> Iterator[Frame]:
         """Whole frames after a position where the chain broke: witnesses of what was durable."""

@@ -90,27 +90,44 @@ def look(disk: Disk, there: list[int], *, write: bool) -> Rings:
     found: Ring | None = None
     others: list[int] = []
     headless: list[int] = []
-    for generation in there:
-        ring = Ring.open(disk, ring_path(generation), write=write)
-        if ring is None:
-            headless.append(generation)
-            continue
-        if found is not None:
-            left, ring = (found, ring) if _goes_on(ring, found) else (ring, found)
-            others.append(left.superblock.generation)
-            disk.close(left.handle)
-        found = ring
+    ring: Ring | None = None
+    try:
+        for generation in there:
+            ring = Ring.open(disk, ring_path(generation), write=write)
+            if ring is None:
+                headless.append(generation)
+                continue
+            if found is not None:
+                left, ring = (found, ring) if _goes_on(ring, found) else (ring, found)
+                others.append(left.superblock.generation)
+                disk.close(left.handle)
+            found, ring = ring, None
+    except BaseException:
+        for one in (found, ring):
+            if one is not None:
+                disk.close(one.handle)
+        raise
     return Rings(found, others, headless)
 
 
 def _goes_on(later: Ring, older: Ring) -> bool:
     """Tell whether anything was appended to a ring that was made from an older one."""
-    end = later.reach()
-    if end[0] <= older.superblock.settled:
-        return False
-    # A whole frame behind a broken chain was appended, too: then that is damage, and told.
-    is_longer = all((frame.end, frame.digest) != end for frame in older.since_settled())
-    return is_longer or next(later.strays(end[0]), None) is not None
+    last = later.last_frame()
+    block = later.superblock
+    end = (last.end, last.digest) if last else (block.settled, block.chain)
+    while end[0] > older.superblock.settled:
+        if last is not None:
+            # By its place: whatever became of the frames before it, the older one has it or not.
+            is_known = older.digest_at(last.lsn) == last.digest
+        else:
+            is_known = any((frame.end, frame.digest) == end for frame in older.since_settled())
+        if is_known:
+            # A whole frame behind a broken chain was appended, too: then that is damage, and told.
+            return next(later.strays(end[0]), None) is not None
+        # To a reader: what was compared with may have been recycled meanwhile.
+        if not older.reread_superblock():
+            return True
+    return False
 
 
 def counting_ring(disk: Disk, capacity: int) -> tuple[Ring, Damage | None]:
@@ -138,6 +155,14 @@ def discard_before(disk: Disk, generation: int) -> None:
         for older in generations(disk):
             if older < generation:
                 disk.unlink(ring_path(older))
+
+
+def discard_others(disk: Disk, generation: int) -> None:
+    """Leave no ring but one, durably: what was erased may stand in what a killed process left."""
+    for other in generations(disk):
+        if other != generation:
+            disk.unlink(ring_path(other))
+    disk.sync_folder(FOLDER)
 
 
 def _set_headless_aside(disk: Disk, path: str) -> Damage:

@@ -188,8 +188,8 @@ class Settler:
 
     def _leave_nothing(self, final: Position) -> None:
         """Wipe the journal of what a frame took away; that frame is settled last, for a crash before then."""
-        self._journal.settle(*final)
         with self._appending:
+            self._journal.settle(*final)
             self._journal.wipe()
 
     def redo(self, frames: list[Frame]) -> Position | None:

@@ -22,7 +22,7 @@ from holdfast.application.subjects import Subject, Subjects
 from holdfast.application.trailing import Trail
 from holdfast.domain import plainjson
 from holdfast.domain.audit_type import AuditType
-from holdfast.domain.errors import CheckpointNotFoundError
+from holdfast.domain.errors import CheckpointNotFoundError, KeyDestroyedError
 from holdfast.domain.ids import check_id, folder_name
 from holdfast.domain.keyring_file import subject_scope
 from holdfast.domain.personal import WHAT
@@ -137,7 +137,12 @@ class SubjectExporter:
         for entry in reversed(list(living(self._kit.store, workflow_id))):
             found = Found(workflow_id, entry)
             about = {"checkpoint": str(found), "timestamp": entry.timestamp, "checksum": entry.checksum}
-            yield about, self._reader.whole(found, self._reader.restored(found))
+            try:
+                state = self._reader.whole(found, self._reader.restored(found))
+            except KeyDestroyedError:
+                # It was erased. The workflow may have been begun anew since, under another key.
+                continue
+            yield about, state
 
     def _open(self, tree: Any, subject: str) -> tuple[Any, list[Any]]:
         """Put what was sealed for a person in its place, at any depth; answer the tree, and what that was."""

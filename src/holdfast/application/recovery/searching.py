@@ -104,7 +104,7 @@ class Search:
 
     def _after_all(self, way: Way) -> Way:
         """Pass over the checkpoints, too, of which nothing but an event is left."""
-        gone = vanished(self._kit.store, way.workflow_id, way.event_seq)
+        gone = vanished(self._kit.store, way.workflow_id, way.event_seq, self._kit.vault)
         if not gone:
             return way
         note = f"the journal tells of checkpoints up to {gone[0]}; {gone[-1]} and later are stored nowhere"
