@@ -282,6 +282,20 @@ class Killed(BaseException):
     """Stands for the end of a process: the kernel lets go of its locks, and nothing else is done."""
 
 
+def die_growing(journal, monkeypatch, owner=Page, last="publish"):
+    """Let a process make the journal grow, and be killed where it would call something."""
+
+    def killed(*_):
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(owner, last, killed)
+        with locked(journal):
+            journal.catch_up()
+            journal.grow(CAPACITY)
+    journal.release()
+
+
 #: What is called last by who is killed while a ring takes the place of another.
 MOMENTS = [(Disk, "sync_folder"), (Page, "raise_durable"), (Page, "publish"), (Journal, "_discard")]
 
@@ -296,15 +310,7 @@ def test_whoever_dies_while_a_ring_takes_the_place_of_another_takes_nothing_alon
     if why == "poisoned":
         one.page.raise_mark(Page.POISONED, one.generation, 1)
 
-    def killed(*_):
-        raise Killed
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(owner, last, killed)
-        with locked(two):
-            two.catch_up()
-            two.grow(CAPACITY)
-    two.release()
+    die_growing(two, monkeypatch, owner, last)
     reader.refresh()
     frames += [commit(one, b"after"), commit(one, b"and after that")]
     reader.refresh()
@@ -419,15 +425,7 @@ def test_what_is_wiped_stands_in_no_other_ring_either(disk, monkeypatch):
     one, two = open_journal(disk), open_journal(disk)
     last = commit(one, b"erased")
 
-    def killed(*_):
-        raise Killed
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(Page, "publish", killed)
-        with locked(two):
-            two.catch_up()
-            two.grow(CAPACITY)
-    two.release()
+    die_growing(two, monkeypatch)
     one.settle(last.end, last.digest)
     with locked(one):
         one.wipe()
@@ -440,15 +438,7 @@ def test_a_ring_that_nobody_was_told_of_hides_no_damage(disk, tmp_path, monkeypa
     rotten = commit(one, b"before")
     commit(one, b"after")
 
-    def killed(*_):
-        raise Killed
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(Page, "publish", killed)
-        with locked(two):
-            two.catch_up()
-            two.grow(CAPACITY)
-    two.release()
+    die_growing(two, monkeypatch)
     disk.write(one.ring.handle, b"\xff", DATA_START + rotten.lsn + 100)
     one.release()
     again = open_journal(disk)
