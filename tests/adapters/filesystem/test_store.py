@@ -148,6 +148,19 @@ def test_a_folder_that_is_away_is_told_and_nothing_is_made_in_its_place(tmp_path
         assert service.audit.verify().fault_count == 0
 
 
+def test_what_was_refused_while_the_folder_was_away_is_not_found_in_it_later(tmp_path: Path) -> None:
+    place, away, crashed = (tmp_path / name for name in ("store", "away", "crashed"))
+    with holdfast.open(str(place)) as service:
+        service.create_checkpoint("WF-1", {"n": 1})
+        place.rename(away)
+        with pytest.raises(CheckpointError, match="gone, or another"):
+            service.create_checkpoint("WF-1", {"n": 2})
+        away.rename(place)
+        shutil.copytree(place, crashed)
+    with holdfast.open(str(crashed)) as service:
+        assert service.restore_checkpoint("WF-1@latest").context == {"n": 1}
+
+
 def test_another_folder_in_its_place_is_not_taken_for_the_store(tmp_path: Path) -> None:
     with holdfast.open(str(tmp_path / "other")) as service:
         service.create_checkpoint("WF-2", {})
