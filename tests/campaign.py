@@ -52,10 +52,15 @@ def all_parts(total: int = PARTS) -> list[Part]:
     return [Part(number, total) for number in range(1, total + 1)]
 
 
-def order_of(nodeid: str) -> int:
-    """Put the first parts of all harnesses before the second ones: who stops early has looked at each."""
+def order_of(nodeid: str, *, is_harness: bool = False, is_property: bool = False) -> int:
+    """Put first parts, whole harnesses and controls first: who stops early has looked at each.
+
+    Other tests that grow come with the second parts, and properties, of which there are most, after that.
+    """
     found = _PART_IN_ID.search(nodeid)
-    return int(found["number"]) if found else 0
+    if found:
+        return int(found["number"])
+    return 1 if is_harness else 3 if is_property else 2
 
 
 def harness_of(nodeid: str) -> str | None:

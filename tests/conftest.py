@@ -157,7 +157,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if config.getoption("--campaign-minutes") is not None:
             grown = {item.path for item in items if _grows(item)}
             _deselect(config, items, lambda item: item.path not in grown and not _is_property(item))
-        items.sort(key=lambda item: order_of(item.nodeid))
+        items.sort(key=_order)
         return
     _deselect(config, items, lambda item: item.get_closest_marker("campaign") is not None)
     if part := config.getoption("--part"):
@@ -182,6 +182,11 @@ def pytest_collection_finish() -> None:
     """Have nobody look through all of that again until the end."""
     gc.freeze()
     gc.enable()
+
+
+def _order(item: pytest.Item) -> int:
+    is_harness = item.nodeid.startswith(WHOLE)
+    return order_of(item.nodeid, is_harness=is_harness, is_property=_is_property(item))
 
 
 def _deselect(config: pytest.Config, items: list[pytest.Item], is_out: Callable[[pytest.Item], bool]) -> None:

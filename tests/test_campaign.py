@@ -186,15 +186,20 @@ def test_a_part_is_known_by_its_name_and_belongs_to_its_harness() -> None:
     assert harness_of("test_it.py::test_other[flips]") is None
 
 
-def test_parts_are_done_in_turn_and_what_has_none_first() -> None:
+def test_parts_are_done_in_turn_and_what_is_in_none_with_the_second_ones() -> None:
     ids = ["a[part02of24]", "a[part10of24]", "b[part01of24]", "b[part02of24]", "c"]
     assert sorted(ids, key=order_of) == [
-        "c",
         "b[part01of24]",
         "a[part02of24]",
         "b[part02of24]",
+        "c",
         "a[part10of24]",
     ]
+
+
+def test_harnesses_in_one_piece_come_with_the_first_parts_and_properties_last() -> None:
+    assert order_of("control", is_harness=True) == order_of("a[part01of24]")
+    assert order_of("property", is_property=True) > order_of("whole") > order_of("a[part01of24]")
 
 
 def test_half_a_line_of_the_ledger_is_left_out(tmp_path: Path) -> None:
