@@ -318,7 +318,7 @@ class Journal:
     def _check_name(self, lsn: int, length: int) -> None:
         """Refuse a frame that was written into a ring without a name, where it would be lost.
 
-        Asked once it is written, while the device is at work. Whoever puts another ring there has the lock, too.
+        Asked once it is written, while the device is at work. Who puts another ring there has the lock, too.
         """
         try:
             self._ring_place.check()
