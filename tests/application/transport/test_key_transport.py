@@ -107,3 +107,35 @@ def test_a_key_destroyed_while_it_is_on_its_way_does_not_come_back():
     bring_keys(Slow(source), target)
     assert not list(target.files(DATA_KEYS))
     assert len(list(target.files(TOMBSTONES))) == len(list(source.files(DATA_KEYS)))
+
+
+def test_an_erasure_that_a_copy_brings_takes_the_key_and_leaves_the_workflow_to_go_on():
+    source, target = filled(), MemoryStore()
+    copy(source, target, vault(source))
+    destroyed = set(target.files(DATA_KEYS))
+    with service(source) as opened:
+        opened.erasure.workflow("W", reason="request 32")
+        opened.create_checkpoint("W", {"n": 2})
+    copy(source, target, vault(source))
+    assert not {*target.files(DATA_KEYS)} & {name for name in destroyed if source.file(name) is None}
+    with service(target) as opened:
+        with pytest.raises(KeyDestroyedError):
+            opened.restore_checkpoint("W@1")
+        opened.create_checkpoint("W", {"n": 3})
+        assert latest(opened, "W") == {"n": 3}
+        assert opened.restore_checkpoint("W@3").context == {"n": 2}
+
+
+def test_a_workflow_goes_on_where_it_had_a_key_before_it_was_copied_there():
+    source, target = encrypted_store(), MemoryStore()
+    copy(source, target, vault(source))
+    with service(target) as opened:
+        opened._engine.writer.warm("W")
+    with service(source) as opened:
+        opened.create_checkpoint("W", {"n": 1})
+    copy(source, target, vault(source))
+    with service(target) as opened:
+        opened.create_checkpoint("W", {"n": 2})
+        opened.append_event("W", "TOLD", {"what": MARKER})
+        opened.create_checkpoint("W", {"n": 3})
+        assert [opened.restore_checkpoint(f"W@{n}").context["n"] for n in (1, 2, 3)] == [1, 2, 3]

@@ -187,6 +187,7 @@ class Keyring:
         key = self.key(named.decode("ascii", "replace"))
         if key.scope != scope:
             raise SealBrokenError("the keyring leads to a key of something else", place=lookup)
+        self._remember_scope(key)
         return key
 
     def key(self, key_id: str) -> DataKey:
@@ -315,6 +316,7 @@ class Keyring:
         if not self.commit(AuditType.KEY_CREATED, {"key": key_id}, files, expected):
             return None
         self._remember(key)
+        self._remember_scope(key)
         return key
 
     def _unwrap(self, key_id: str, data: bytes) -> DataKey:
@@ -340,10 +342,14 @@ class Keyring:
         with self._mutex:
             self._keys[key.id] = _Remembered(key, self._clock())
             self._keys.move_to_end(key.id)
-            self._scopes[key.scope] = key.id
-            self._scopes.move_to_end(key.scope)
             while len(self._keys) > CACHE_MAX:
                 self._keys.popitem(last=False)
+
+    def _remember_scope(self, key: DataKey) -> None:
+        """Take a key for that of its scope: of several it is the one that the keyring leads to."""
+        with self._mutex:
+            self._scopes[key.scope] = key.id
+            self._scopes.move_to_end(key.scope)
             while len(self._scopes) > CACHE_MAX:
                 self._scopes.popitem(last=False)
 

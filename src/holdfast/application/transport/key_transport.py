@@ -12,6 +12,7 @@ from holdfast.domain.keyring_file import (
     LOOKUPS,
     TOMBSTONES,
     KeyringFile,
+    data_key_name,
     tombstone_name,
 )
 from holdfast.domain.record import NO_WORKFLOW, Commit, Head
@@ -59,19 +60,37 @@ def bring_keys(source: Store, target: Store) -> None:
         return
     if target.file(KEYRING) is None:
         _commit(target, [_arriving(KEYRING, ring)])
-    lacking = _lacking(source, target)
-    while some := list(islice(lacking, _FILES_AT_ONCE)):
-        found = [(name, source.file(name), key_id) for name, key_id in some]
-        _commit(target, [_arriving(name, data, key_id) for name, data, key_id in found if data is not None])
-
-
-def _lacking(source: Store, target: Store) -> Iterator[tuple[str, str]]:
-    """Name the files that the target lacks, each with the key that it belongs to."""
     for prefix in (TOMBSTONES, DATA_KEYS, LOOKUPS):
-        for name in source.files(prefix):
-            key_id = _key_id(source, name, prefix)
-            if target.file(name) is None and target.file(tombstone_name(key_id)) is None:
-                yield name, key_id
+        lacking = _lacking(source, target, prefix)
+        while some := list(islice(lacking, _FILES_AT_ONCE)):
+            found = [(name, source.file(name), key_id) for name, key_id in some]
+            _commit(
+                target, [_arriving(name, data, key_id) for name, data, key_id in found if data is not None]
+            )
+        if prefix == TOMBSTONES:
+            _commit(target, list(_destroyed(target)))
+
+
+def _destroyed(target: Store) -> Iterator[Commit]:
+    """Take away keys of the target that the source tells were destroyed, and what leads to them.
+
+    While a scope led to one nothing more could be sealed for it.
+    """
+    gone = {name.removeprefix(TOMBSTONES) for name in target.files(TOMBSTONES)}
+    for key_id in gone.intersection(name.removeprefix(DATA_KEYS) for name in target.files(DATA_KEYS)):
+        yield Commit(NO_WORKFLOW, Head(), files={data_key_name(key_id): None})
+    for name in target.files(LOOKUPS):
+        named = target.file(name)
+        if named is not None and named.decode("ascii", "replace") in gone:
+            yield Commit(NO_WORKFLOW, Head(), files={name: None}, expected_files={name: named})
+
+
+def _lacking(source: Store, target: Store, prefix: str) -> Iterator[tuple[str, str]]:
+    """Name the files of a kind that the target lacks, each with the key that it belongs to."""
+    for name in source.files(prefix):
+        key_id = _key_id(source, name, prefix)
+        if target.file(name) is None and target.file(tombstone_name(key_id)) is None:
+            yield name, key_id
 
 
 def _key_id(source: Store, name: str, prefix: str) -> str:
