@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from holdfast import bootstrap
 from holdfast.application.resolve import living
+from holdfast.application.retain import plan_delete
 from holdfast.application.service import CheckpointService
 from holdfast.domain.errors import CheckpointConflictError, LegalHoldError
+from holdfast.domain.record import KeyframeEntry, Removal
 from holdfast.domain.retention import RetentionPolicy
 from tests.application.services import make_kit
 
@@ -80,3 +88,63 @@ def test_a_hold_stands_against_all_of_it(
     with pytest.raises(LegalHoldError):
         getattr(service._engine.removing, call)(*given)
     assert len(kept(service)) == 30
+
+
+def delete(service: CheckpointService) -> None:
+    assert service.delete("W@1")
+
+
+def erase(service: CheckpointService) -> None:
+    service.erasure.workflow("W", reason="request 31")
+
+
+def racing(service: CheckpointService, other: CheckpointService, call: int) -> None:
+    """Let somebody else go on with the workflow between a removal's event and what it does."""
+    store, calls = service._engine.kit.store, count(1)
+    remove = store.remove
+
+    def overtaken(workflow_id: str, removal: Removal) -> int:
+        if next(calls) == call:
+            with suppress(CheckpointConflictError):
+                other.create_checkpoint("W", {"n": 2, "text": "y" * 500})
+            other.create_checkpoint("W", {"n": 3, "text": "y" * 500})
+        return remove(workflow_id, removal)
+
+    store.remove = overtaken  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("removing", [delete, erase])
+@pytest.mark.parametrize("call", [1, 2])
+def test_what_others_add_while_the_last_checkpoint_goes_is_kept_whole(
+    removing: Callable[[CheckpointService], None], call: int, tmp_path: Path
+) -> None:
+    with (
+        bootstrap.open(tmp_path / "store", retain=False, background=False) as service,
+        bootstrap.open(tmp_path / "store", retain=False, background=False) as other,
+    ):
+        other.create_checkpoint("W", {"n": 1, "text": "y" * 500})
+        racing(service, other, call)
+        with suppress(CheckpointConflictError):
+            removing(service)
+        made = other.list_checkpoints("W")
+        assert made and other.restore_checkpoint(made[0].id).context["n"] == 3
+        assert all(other.validate_checkpoint(one.id).valid for one in made)
+        assert not list(other._engine.kit.store.check())
+
+
+def test_what_others_wrote_since_it_was_planned_makes_a_removal_a_conflict(tmp_path: Path) -> None:
+    with bootstrap.open(tmp_path / "store", retain=False) as other:
+        for step in range(9):
+            other.create_checkpoint("W", {"n": step})
+        with bootstrap.open(tmp_path / "store", retain=False) as service:
+            planned = service._engine.kit.store.keyframes
+
+            def pinned_meanwhile(workflow_id: str) -> list[KeyframeEntry]:
+                other.pin("W@2")
+                return planned(workflow_id)
+
+            service._engine.kit.store.keyframes = pinned_meanwhile  # type: ignore[method-assign]
+            plan = partial(plan_delete, service._engine.kit, "W", 2)
+            with pytest.raises(CheckpointConflictError):
+                service._engine.writer.remove("W", plan)
+            assert other.restore_checkpoint("W@2").context == {"n": 1}

@@ -13,6 +13,7 @@ from holdfast.application.housekeeping import KeyframeJob
 from holdfast.application.keyframes import Caption
 from holdfast.application.kit import Kit
 from holdfast.application.records import read_fields, unsealed
+from holdfast.application.resolve import living
 from holdfast.application.restore import Restorer, open_alone
 from holdfast.application.secrecy.sealing import Vault
 from holdfast.application.snapshot import Snapshot, from_plain
@@ -57,7 +58,9 @@ def load_base(kit: Kit, workflow_id: str) -> Loaded:
     _refuse_vanished(kit, workflow_id, head, last.event_seq)
     # Asked before: if the state can be opened afterwards, it was with this key.
     key_id = kit.vault.sealer(workflow_id).key_id if kit.vault is not None else ""
-    snapshot = _snapshot(kit, workflow_id, last)
+    # Where everything was removed the bytes may go for good before what is built on them is committed.
+    is_going = last.pruned and next(living(kit.store, workflow_id), None) is None
+    snapshot = None if is_going else _snapshot(kit, workflow_id, last)
     if snapshot is None:
         return Loaded(Base(head, Lineage(), checkpoint_event_seq=last.event_seq))
     loaded = _resume(kit, workflow_id, head, entries, snapshot)

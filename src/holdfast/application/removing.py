@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import replace
 
 from holdfast.application.commands import CheckpointName
 from holdfast.application.holding import Holds
@@ -11,16 +13,17 @@ from holdfast.application.resolve import resolve
 from holdfast.application.retain import (
     Plan,
     PruneResult,
-    plan_delete,
     plan_keep,
     plan_prune,
+    plan_rest,
     plan_shown,
+    plan_tombstone,
     secure,
     write_whole,
 )
 from holdfast.application.trailing import Trail
 from holdfast.application.writer import Writer
-from holdfast.domain.errors import CheckpointNotFoundError
+from holdfast.domain.errors import CheckpointConflictError, CheckpointNotFoundError
 from holdfast.domain.ids import check_workflow_id
 from holdfast.domain.retention import RetentionPolicy
 
@@ -107,10 +110,11 @@ class Removing:
             return False
         with self._trail.refusals(found.workflow_id):
             self._holds.check(workflow_id=found.workflow_id)
-        sequence = found.entry.sequence
-        self._counted(
-            self._writer.remove(
-                found.workflow_id, lambda: plan_delete(self._kit, found.workflow_id, sequence)
-            )
-        )
+        workflow_id, sequence = found.workflow_id, found.entry.sequence
+        removed = self._writer.remove(workflow_id, lambda: plan_tombstone(self._kit, workflow_id, sequence))
+        # If others have gone on from what was the only one, that is a conflict, and its bytes are needed.
+        with suppress(CheckpointConflictError):
+            rest = self._writer.remove(workflow_id, lambda: plan_rest(self._kit, workflow_id, sequence))
+            removed = replace(removed, freed_bytes=removed.freed_bytes + rest.freed_bytes)
+        self._counted(removed)
         return True

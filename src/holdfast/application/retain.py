@@ -9,6 +9,7 @@ from itertools import islice
 from holdfast.application.housekeeping import write_keyframe
 from holdfast.application.kit import Kit
 from holdfast.application.loading import caption_of
+from holdfast.application.resolve import living
 from holdfast.application.restore import Restorer
 from holdfast.application.survey import survey
 from holdfast.domain.errors import UNUSABLE, CheckpointConflictError, CheckpointError
@@ -78,6 +79,18 @@ def plan_delete(kit: Kit, workflow_id: str, sequence: int) -> Plan:
     return _everything(entries, keyframes, (sequence,))
 
 
+def plan_tombstone(kit: Kit, workflow_id: str, sequence: int) -> Plan:
+    """Work out what goes with one checkpoint at first: the bytes of the only one are left for `plan_rest`."""
+    is_only = all(entry.sequence == sequence for entry in living(kit.store, workflow_id))
+    return Plan(Removal((sequence,)), 0) if is_only else plan_delete(kit, workflow_id, sequence)
+
+
+def plan_rest(kit: Kit, workflow_id: str, sequence: int) -> Plan:
+    """Work out what is left of a workflow whose last checkpoint was removed; nothing if it has one again."""
+    is_alive = next(living(kit.store, workflow_id), None) is not None
+    return Plan(Removal(()), 0) if is_alive else plan_delete(kit, workflow_id, sequence)
+
+
 def plan_keep(kit: Kit, workflow_id: str, keep: Collection[int], through: int | None) -> Plan:
     """Work out what goes if just these checkpoints are kept, and those after one."""
     entries, keyframes = list(kit.store.entries(workflow_id)), kit.store.keyframes(workflow_id)
@@ -85,11 +98,24 @@ def plan_keep(kit: Kit, workflow_id: str, keep: Collection[int], through: int | 
     return _plan(entries, keyframes, later.union(keep))
 
 
+def plan_tombstones(kit: Kit, workflow_id: str) -> Plan:
+    """Work out the removal of every checkpoint of a workflow, without its bytes."""
+    entries = kit.store.entries(workflow_id)
+    return Plan(Removal(tuple(entry.sequence for entry in entries if not entry.pruned)), 0)
+
+
 def plan_erasure(kit: Kit, workflow_id: str) -> Plan:
-    """Work out what goes if nothing of a workflow may stay but its tombstones."""
+    """Work out what goes if nothing of a workflow may stay but the tombstones that all of it has become.
+
+    Raises:
+        CheckpointConflictError: it has a checkpoint again, that others may be going on from.
+    """
     entries, keyframes = list(kit.store.entries(workflow_id)), kit.store.keyframes(workflow_id)
-    sequences = tuple(entry.sequence for entry in entries if not entry.pruned)
-    plan = _everything(entries, keyframes, sequences)
+    if not all(entry.pruned for entry in entries):
+        raise CheckpointConflictError(
+            "the workflow went on while it was erased", place=workflow_id, hint="Stop it, and erase it again."
+        )
+    plan = _everything(entries, keyframes, ())
     through = kit.store.head(workflow_id).event_seq
     return Plan(replace(plan.removal, events_through=through, erases=True), plan.freed_bytes)
 

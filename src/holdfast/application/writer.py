@@ -50,8 +50,7 @@ PRUNED_EVENT = "CHECKPOINTS_PRUNED"
 _CHECKED_MAX = 4096
 
 _NAMES_OF_CHECKPOINTS = (
-    *("workflow_id", "stage_id", "agent_id", "session_id"),
-    *("agent_version", "resume_handler"),
+    *("workflow_id", "stage_id", "agent_id", "session_id", "agent_version", "resume_handler"),
 )
 _names_of_checkpoint = attrgetter(*_NAMES_OF_CHECKPOINTS)
 _NAMES_OF_EVENTS = ("workflow_id", "type", "agent_id", "step_id", "parent_id")
@@ -128,6 +127,7 @@ class Writer:
         """
         with self.bases.slot(workflow_id) as slot:
             self._settle(slot)
+            self._base(slot, is_head_enough=True)  # First, as in append_planned.
             planned = plan()
             removal = planned.removal
             if not removal.sequences and not removal.groups and not removal.erases:

@@ -8,8 +8,9 @@ done, when, by whom and why.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 
 from holdfast.application.audit.missing import is_told
@@ -24,7 +25,7 @@ from holdfast.application.quarantine_files import files_of_workflow
 from holdfast.application.recovery_files import RecoveryFiles
 from holdfast.application.requests import request_files
 from holdfast.application.resolve import no_such_workflow
-from holdfast.application.retain import Plan, plan_erasure
+from holdfast.application.retain import plan_erasure, plan_tombstones
 from holdfast.application.secrecy.keyring import Destruction, Keyring
 from holdfast.application.session_files import Bare, SessionFiles
 from holdfast.application.subjects import Subjects
@@ -84,6 +85,7 @@ class Eraser:
         Raises:
             CheckpointNotFoundError: there is no such workflow.
             LegalHoldError: it has to stay; nothing was done.
+            CheckpointConflictError: it went on meanwhile; try again.
         """
         check_workflow_id(workflow_id)
         check_id("reason", reason)
@@ -156,7 +158,10 @@ class Eraser:
         for workflow_id in workflow_ids:
             ProgressFiles(self._kit).remove(workflow_id)
             told = self._trail.told(AuditType.DATA_ERASED, workflow_id=workflow_id, facts=facts)
-            removed = self._writer.remove(workflow_id, self._planning(workflow_id), told)
+            # First they are no checkpoints any more: who has gone on from one by then makes the rest a
+            # conflict, and afterwards nobody does.
+            self._writer.remove(workflow_id, partial(plan_tombstones, self._kit, workflow_id))
+            removed = self._writer.remove(workflow_id, partial(plan_erasure, self._kit, workflow_id), told)
             freed_bytes += removed.freed_bytes
             payloads += self._payloads(workflow_id)
         imported, count = without_payloads(self._kit.store, workflow_ids)
@@ -219,9 +224,6 @@ class Eraser:
         return dict.fromkeys(
             name for workflow_id in workflow_ids for name in request_files(self._kit.store, workflow_id)
         )
-
-    def _planning(self, workflow_id: str) -> Callable[[], Plan]:
-        return lambda: plan_erasure(self._kit, workflow_id)
 
     def _payloads(self, workflow_id: str) -> Iterator[tuple[str, int]]:
         """Find the payloads that tell of a workflow, in every session."""
