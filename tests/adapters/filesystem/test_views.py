@@ -172,6 +172,22 @@ def test_a_commit_mends_the_manifest_before_it_adds_to_it(store, fill, root, dam
     assert len(list(last.records("wf", 1, 4))) == 4
 
 
+@pytest.mark.parametrize("sequence", [2, 3])
+def test_a_manifest_that_lacks_a_line_hides_no_checkpoint(store, fill, root, sequence):
+    for session, group in (("s-1", 1), ("s-2", 1), ("s-3", 1), ("s-4", 3)):
+        fill("wf", 1, group, session=session)
+    store.settle()
+    store.close()
+    path = root / layout.workflow_folder("wf") / "manifest.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(line for line in lines if not line.startswith(b'{"seq":%d,' % sequence)))
+    again = FilesystemStore.open(str(root), read_only=True)
+    assert [entry.sequence for entry in again.entries("wf")] == [1, 2, 3, 4]
+    assert len(list(again.records("wf", 1, 4))) == 4
+    assert [finding.problem for finding in again.check()]
+    again.close()
+
+
 @pytest.mark.parametrize("lines", [1, 2, 3])
 def test_a_manifest_that_was_cut_between_lines_hides_no_checkpoint(store, fill, root, lines):
     fill("wf", 3)

@@ -284,7 +284,10 @@ def fold(manifest: Manifest, line: dict[str, Any]) -> None:
             raise ValueError("checkpoints are counted from 1")
         if "type" not in line:
             line = _repeat(line, manifest.entries[told_last], manifest.offsets[told_last])
-        manifest.take(read_entry(line), line["at"])
+        entry = read_entry(line)
+        if _is_beyond(entry, line["at"], manifest):
+            raise ValueError("records lie between that no line tells of")
+        manifest.take(entry, line["at"])
     elif "keyframe" in line:
         manifest.keyframes[line["keyframe"]] = read_keyframe(line)
     elif "of" in line:
@@ -296,6 +299,16 @@ def fold(manifest: Manifest, line: dict[str, Any]) -> None:
         manifest.remove((sequence for run in gone for sequence in run), line["groups"])
     else:
         manifest.workflow_id = line["wf"]
+
+
+def _is_beyond(entry: Entry, offset: int, manifest: Manifest) -> bool:
+    """Tell whether a record lies between one and the last that is listed, in the same group or at its end."""
+    last = manifest.last
+    if last is None or entry.sequence <= last.sequence + 1:
+        return False
+    if entry.group == last.group:
+        return offset > manifest.offsets[last.sequence] + last.length
+    return entry.group == last.sequence + 1
 
 
 def apply_transition(entries: dict[int, Entry], line: dict[str, Any]) -> None:
