@@ -9,7 +9,7 @@ import pytest
 from holdfast import AgentFailedError, Retry
 from holdfast.domain.errors import AttemptOverError
 from holdfast.execution.context import Context
-from tests.execution.runs import chain, opened, run, types
+from tests.execution.runs import chain, latest, opened, run, types
 
 
 def guess(ctx: Context, item: int) -> int:
@@ -64,6 +64,29 @@ def test_a_branch_that_was_confirmed_is_not_run_again() -> None:
     with opened() as service:
         assert run(chain(agent, retry=Retry(2, delay_seconds=0)), service).value == "dear"
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("is_keyed", [False, True])
+def test_a_branch_is_no_answer_to_another_item_when_the_agent_runs_again_in_another_order(
+    is_keyed: bool,
+) -> None:
+    def agent(ctx: Context) -> Any:
+        found = {}
+        for item in (1, 2) if ctx.attempt == 1 else (2, 1):
+            branch = ctx.speculate(guess, item, key=str(item) if is_keyed else None)
+            found[item] = branch.confirm()
+        if ctx.attempt == 1:
+            raise RuntimeError("after the confirmations")
+        return [found[1], found[2]]
+
+    workflow = chain(agent, retry=Retry(2, delay_seconds=0))
+    with opened() as service:
+        if is_keyed:
+            assert run(workflow, service).value == [10, 20]
+        else:
+            with pytest.raises(AgentFailedError, match="'agent>guess' was recorded for other arguments"):
+                run(workflow, service)
+        assert latest(service).outputs == [1, 2]
 
 
 @pytest.mark.parametrize("is_confirmed_anew", [False, True])

@@ -263,10 +263,8 @@ class Context:
         """
         self.heartbeat()
         data = {"name": name, "state": state, "partial": partial}
-        save = Save(
-            "milestone",
-            {"type": CheckpointType.AGENT_START, "agent_id": self.step_id, "agent_state": data},
-        )
+        kind = CheckpointType.AGENT_START
+        save = Save("milestone", {"type": kind, "agent_id": self.step_id, "agent_state": data})
         fact = Fact(MILESTONE_REACHED, data, self.step_id, self.agent)
         return self._answer(one(Together((fact, save))), "ctx.milestone")
 
@@ -299,20 +297,22 @@ class Context:
         need = OnLoop(lambda: self._waited(self._around.spawn(self._frame, spawned)))
         return self._answer(one(need), "ctx.spawn")
 
-    def speculate(self, function: Function, item: Any = None, *, name: str | None = None) -> Any:
+    def speculate(
+        self, function: Function, item: Any = None, *, name: str | None = None, key: str | None = None
+    ) -> Any:
         """Run a function whose result may not be wanted: nothing of it is recorded until it is confirmed.
 
-        Returns:
-            A `Branch`: its `result`, and `confirm()`, after which it is a step like any other.
+        Answers a `Branch`: its `result`, and `confirm()`, after which it is a step like any other. Those of
+        one name are known as spawned ones are.
         """
         self._check()
-        called = self._names.numbered("spawn", name or name_of(function, self.step_id))
+        called = self._names.numbered("spawn", name or name_of(function, self.step_id), key)
+        given = None if key is not None else digest_of({"item": item}, self._journal.types)
         step_id = f"{self.step_id}>{called}"
         frame = replace(self._frame, step_id=step_id, item=item, parent_id=self.step_id)
-        draft = Draft(self._journal)
+        draft = Draft(self._journal, self._around.done(step_id), given)
         shadow = Context(frame, draft, self._around, Refusing(), is_async=self._is_async)
-        known = self._around.done(step_id)
-        asking = speculate(function, item, known, shadow, draft, self._answer, self._check)
+        asking = speculate(function, item, shadow, draft, self._answer, self._check)
         return self._answer(asking, "ctx.speculate")
 
     def checkpoint(self, reason: str = "asked by the agent") -> Any:
@@ -348,8 +348,7 @@ class Context:
 
     def _performed(self, effect: Effect) -> Asking:
         known = self._journal.agent_state(self.step_id).get("effects", {}).get(effect.name)
-        result = yield from perform(effect, known, self._asked)
-        return copy.deepcopy(result)
+        return copy.deepcopy((yield from perform(effect, known, self._asked)))
 
     def _asked(self, question: Question) -> Asking:
         return ask(question, self.step_id, self.agent, self._approvals, self._awaited)

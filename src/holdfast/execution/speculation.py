@@ -11,6 +11,7 @@ from holdfast.domain.errors import InvalidStateError
 from holdfast.domain.run_events import AGENT_COMPLETED, AGENT_STARTED
 from holdfast.execution.driving import Asking, Call, Together, nothing
 from holdfast.execution.frame import Notes
+from holdfast.execution.given import check_given
 from holdfast.execution.journal import Fact, Pad
 
 
@@ -68,8 +69,17 @@ class Shadow(Protocol):
 class Draft:
     """What a speculative branch writes on: kept here until it is confirmed."""
 
-    def __init__(self, journal: Pad) -> None:
+    def __init__(self, journal: Pad, known: tuple[Any] | None = None, given: str | None = None) -> None:
+        """Begin one.
+
+        Args:
+            journal: that of the run.
+            known: the result of its step, alone in a tuple, if that was confirmed before.
+            given: tells its item from others; None where it is known by a key of its own.
+        """
         self._journal = journal
+        self.known = known
+        self.given = given
         self.workflow_id = journal.workflow_id
         self.types = journal.types
         self.noted: list[Fact] = []
@@ -82,6 +92,15 @@ class Draft:
     def agent_state(self, step_id: str) -> Mapping[str, Any]:
         """Answer what is known of a step: of one that is not confirmed, nothing."""
         return {}
+
+    def check_given(self, step_id: str) -> None:
+        """Make sure that the step was confirmed for the same item.
+
+        Raises:
+            GraphChangedError: it was for another one.
+        """
+        recorded = self._journal.agent_state(step_id)
+        check_given(f"the branch {step_id!r}", recorded, self.given, self.workflow_id)
 
     def note(self, fact: Fact) -> None:
         """Keep a fact."""
@@ -117,20 +136,26 @@ class Refusing:
 def speculate(
     function: Callable[..., Any],
     item: Any,
-    known: tuple[Any] | None,
     shadow: Shadow,
     draft: Draft,
     answer: Callable[[Asking, str], Any],
     check: Callable[[], None],
 ) -> Asking:
-    """Run a function ahead, unless its step was confirmed before."""
-    if known is not None:
-        return Branch(copy.deepcopy(known[0]), True, nothing, answer, check)
+    """Run a function ahead, unless its step was confirmed before.
+
+    Raises:
+        GraphChangedError: it was, for another item.
+    """
+    if draft.known is not None:
+        draft.check_given(shadow.step_id)
+        return Branch(copy.deepcopy(draft.known[0]), True, nothing, answer, check)
     result = yield Call(function, (shadow,) if item is None else (shadow, item))
 
     def record() -> Asking:
         data = {"attempt": 1, "result": result, **shadow.notes.told()}
-        begun = {"attempt": 1, "speculative": True}
+        begun: dict[str, Any] = {"attempt": 1, "speculative": True}
+        if draft.given is not None:
+            begun["given"] = draft.given
         started, completed = (
             Fact(kind, told, shadow.step_id, shadow.agent, parent_id=shadow.parent_id)
             for kind, told in ((AGENT_STARTED, begun), (AGENT_COMPLETED, data))
