@@ -7,8 +7,11 @@ import asyncio
 import pytest
 
 from holdfast import AgentFailedError, Retry, Workflow
+from holdfast.execution.approvals import Suspended
 from holdfast.execution.context import Context
 from holdfast.execution.engines.failing import as_failure
+from holdfast.execution.outcome import RunStatus
+from holdfast.execution.stopping import Stopped
 from tests.execution.runs import kinds, opened, run, types
 
 
@@ -27,6 +30,41 @@ class Own(BaseException):
 )
 def test_a_failure_is_told_in_words(fault: BaseException, told: str) -> None:
     assert str(as_failure(fault)) == told
+
+
+STOPPED = Stopped(RunStatus.PAUSED)
+
+
+@pytest.mark.parametrize(
+    ("faults", "ending"),
+    [
+        ([Suspended()], Suspended),
+        ([BaseExceptionGroup("inner", [Suspended()]), Suspended()], Suspended),
+        ([Suspended(), STOPPED], Stopped),
+        ([ValueError("why"), STOPPED], Stopped),
+        ([ValueError("why"), Suspended()], RuntimeError),
+        ([Own("why")], RuntimeError),
+    ],
+)
+def test_a_group_that_ends_an_agent_is_no_failure_of_it(
+    faults: list[BaseException], ending: type[BaseException]
+) -> None:
+    assert type(as_failure(BaseExceptionGroup("of a task group", faults))) is ending
+
+
+def test_questions_asked_in_a_group_of_tasks_are_waited_for() -> None:
+    async def agent(ctx: Context) -> list[bool]:
+        async with asyncio.TaskGroup() as tasks:
+            asked = [tasks.create_task(ctx.approve("Shall we?", name)) for name in ("one", "two")]
+        return [bool(task.result()) for task in asked]
+
+    workflow = Workflow("asking")
+    workflow.agent(agent)
+    with opened() as service:
+        assert run(workflow, service, waits=False).waiting == ("agent: one", "agent: two")
+        for name, granted in (("one", True), ("two", False)):
+            service.requests.put("WF-1", "approval", actor="ann", data={"name": name, "granted": granted})
+        assert run(workflow, service).value == [True, False]
 
 
 @pytest.mark.parametrize("kind", [Own, GeneratorExit, SystemExit, StopIteration, asyncio.CancelledError])
