@@ -14,7 +14,7 @@ from holdfast.execution.context import Context
 from holdfast.execution.outcome import RunStatus
 from tests.execution.clocks import AgentClock
 from tests.execution.journals import PATIENCE_SECONDS
-from tests.execution.runs import chain, kinds, opened, run, told_to
+from tests.execution.runs import chain, kinds, opened, run, told_to, types
 
 POLL_SECONDS = 0.01
 
@@ -139,6 +139,49 @@ def test_a_cancelled_run_is_over() -> None:
         state = service.load_latest("WF-1")
         assert state is not None and (state.status, state.resumable) == ("cancelled", False)
         assert run(chain(lambda_named("first", lambda ctx: 7)), service).status is RunStatus.CANCELLED
+
+
+@pytest.mark.parametrize("on_failure", ["fail", "skip"])
+def test_what_an_agent_raises_while_its_run_is_cancelled_is_no_end_of_its_own(on_failure: Any) -> None:
+    async def agent(ctx: Context) -> None:
+        service.requests.put("WF-1", RequestKind.CANCEL, actor="alice")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise RuntimeError("the connection is gone")
+
+    workflow = Workflow("cleaning")
+    workflow.agent(on_failure=on_failure)(agent)
+    with opened() as service:
+        assert run(workflow, service, poll_seconds=POLL_SECONDS).status is RunStatus.CANCELLED
+        assert "AGENT_SKIPPED" not in types(service)
+
+
+def test_nor_while_its_run_is_stopped_it_begins_again_with_the_next_one() -> None:
+    begun = asyncio.Event()
+
+    async def agent(ctx: Context) -> str:
+        if ctx.attempt > 1:
+            return "done"
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise RuntimeError("the connection is gone")
+
+    workflow = Workflow("cleaning")
+    workflow.agent(on_failure="skip")(agent)
+
+    async def main(service: CheckpointService) -> RunResult:
+        running = asyncio.ensure_future(workflow.run(service, "WF-1"))
+        await begun.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        return await workflow.run(service, "WF-1")
+
+    with opened() as service:
+        assert asyncio.run(main(service)).value == "done"
 
 
 def test_a_paused_run_asks_its_question_again_to_nobody() -> None:

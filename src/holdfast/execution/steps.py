@@ -219,7 +219,7 @@ class Steps:
         else:
             future = engine.submit(agent.function, *given)
         if agent.timeout_seconds is None:
-            return await future
+            return await _undisturbed(future)
         return await _in_time(future, agent.timeout_seconds, context)
 
     def _complete(self, work: Work, context: Context, result: Any, began: float) -> Asking:
@@ -320,6 +320,17 @@ class Steps:
 def _fact(kind: str, data: Mapping[str, Any], frame: Frame) -> Fact:
     """Tell something of a step, and where that comes from."""
     return Fact(kind, data, frame.step_id, frame.agent, parent_id=frame.parent_id)
+
+
+async def _undisturbed(future: asyncio.Future[Any]) -> Any:
+    """Wait for an agent; what it raises while it is ended is no failure of its own: it will begin again."""
+    try:
+        return await future
+    except Exception as fault:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError from fault
+        raise
 
 
 async def _in_time(future: asyncio.Future[Any], timeout_seconds: float, context: Context) -> Any:
