@@ -131,6 +131,58 @@ def test_sums_made_anew_help_nobody(kind: str, desk: Desk, exports: Path, tmp_pa
         (folder / path).write_bytes(data)
 
 
+PAYLOAD = b'{"session":"s-2","seq":%d,"text":"forged"}\n'
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "line", "problem"),
+    [
+        ("whole", "payloads/000.jsonl", PAYLOAD % 1, "a payload belongs to no entry"),
+        ("whole", "payloads/001.jsonl", PAYLOAD % 2, "an entry has two payloads"),
+        ("whole", "payloads/007.jsonl", PAYLOAD % 2, "its payloads belong to no entry"),
+        ("whole", "payloads/001.jsonl", b"approved\n", "a line is no payload"),
+        ("one", "sessions/s-2/payloads.jsonl", PAYLOAD % 1, "a payload belongs to no entry"),
+        ("one", "sessions/s-2/payloads.jsonl", PAYLOAD % 2, "an entry has two payloads"),
+        ("one", "payloads/000.jsonl", PAYLOAD % 2, "its payloads belong to no entry"),
+    ],
+)
+def test_a_payload_that_no_entry_commits_to_is_found(
+    kind: str, path: str, line: bytes, problem: str, desk: Desk, exports: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(exports / kind, tmp_path / "export")
+    place = tmp_path / "export" / path
+    place.parent.mkdir(exist_ok=True)
+    # Put first: of two payloads the right one must not hide the other.
+    place.write_bytes(line + (place.read_bytes() if place.exists() else b""))
+    resum(tmp_path / "export")
+    report = verify(tmp_path / "export", desk.log.trust())
+    assert report.verdict() is Verdict.FAILED
+    assert problem in {fault.problem for fault in report.faults}
+
+
+@pytest.mark.parametrize("path", ["merkle_roots.json", "sessions/s-1/merkle_roots.json"])
+@pytest.mark.parametrize("change", [b'"sha256:', b'"size":', b"[\n"])
+def test_a_list_that_names_a_head_that_was_not_signed_is_found(
+    path: str, change: bytes, desk: Desk, exports: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "export"
+    shutil.copytree(exports / "whole", folder)
+    place = folder / path
+    place.write_bytes(place.read_bytes().replace(change, change + b"9", 1))
+    resum(folder)
+    report = verify(folder, desk.log.trust())
+    assert [fault.problem for fault in report.faults] == ["a list of heads names one that was not signed"]
+
+
+def test_a_session_under_the_name_of_another_is_found(desk: Desk, exports: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "export"
+    shutil.copytree(exports / "one", folder)
+    (folder / "sessions" / "s-2").rename(folder / "sessions" / "s-1")
+    resum(folder)
+    report = verify(folder, desk.log.trust())
+    assert [fault.problem for fault in report.faults] == ["the folder has the name of another session"]
+
+
 def test_a_session_that_is_not_in_the_log_is_found(desk: Desk, exports: Path, tmp_path: Path) -> None:
     folder = tmp_path / "export"
     shutil.copytree(exports / "whole", folder)
@@ -193,7 +245,7 @@ def test_what_is_no_export_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", [b"[" * 200_000, b'{"session":"s","seq":1e999,"text":"x"}'])
-def test_a_line_that_is_no_payload_is_passed_over(
+def test_a_line_that_is_no_payload_ends_no_verification(
     line: bytes, desk: Desk, exports: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "export"

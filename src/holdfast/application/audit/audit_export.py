@@ -201,6 +201,8 @@ class LogExport:
         self._include_payloads = include_payloads
         self.absent = 0
         self._with_sessions = with_sessions
+        # Before the heads: one that is signed meanwhile is in no list then, and not only in that.
+        self._listed = read_roots(store.file(ROOTS_FILE))
         names = list(store.files(HEADS))
         self._heads = {name.removeprefix(LOG): store.file(name) or b"" for name in names}
         self.checkpoint = self._heads[names[-1].removeprefix(LOG)] if names else b""
@@ -270,10 +272,11 @@ class LogExport:
     def _about_heads(self) -> Iterator[Piece]:
         if self.checkpoint:
             yield CHECKPOINT_FILE.removeprefix(LOG), [self.checkpoint]
-        for name in (VKEYS_FILE, ROOTS_FILE):
-            data = self._store.file(name)
-            if data is not None:
-                yield name.removeprefix(LOG), [data]
+        vkeys = self._store.file(VKEYS_FILE)
+        if vkeys is not None:
+            yield VKEYS_FILE.removeprefix(LOG), [vkeys]
+        if self._listed:
+            yield ROOTS_FILE.removeprefix(LOG), [write_roots(self._listed)]
 
     def _grid(self, size: int) -> Iterator[Piece]:
         """Give bundles, payloads and tiles, 256 entries at a time."""
@@ -352,7 +355,7 @@ class LogExport:
     def _roots(self, places: array[int]) -> Iterator[dict[str, Any]]:
         """List the heads that cover more of a session than the one before."""
         before = 0
-        for root in read_roots(self._store.file(ROOTS_FILE)):
+        for root in self._listed:
             size = root.get("size")
             covered = bisect_left(places, size) if isinstance(size, int) else 0
             if covered > before:

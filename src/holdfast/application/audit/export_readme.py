@@ -20,6 +20,7 @@ WHAT IS HERE
   tail.jsonl             entries that no head covers yet, if there are any
   sessions/              the same entries, session by session, one on a line, for people and for jq
   merkle_roots.json      the signed heads as a list: size, root, time; one for each session lies with it
+                         (the times, and how many entries of a session, are for people: nothing proves them)
   SHA256SUMS             sums of all these files
 
 """
@@ -40,6 +41,7 @@ WHAT IS HERE
   sessions/*/payloads.jsonl         what the entries commit to by its SHA-256; may have been erased since
   sessions/*/proofs/*.tlog-proof    for the entry of that number: that it is in the log (C2SP tlog-proof)
   merkle_roots.json                 the signed heads as a list: size, root, time; and those of the session
+                                    (nothing here proves these lists)
   SHA256SUMS                        sums of all these files
 
 """
@@ -66,7 +68,7 @@ WHAT IS HERE
   period/audit_trail.jsonl    the entries, one on a line, in the order of the log
   period/payloads.jsonl       what the entries commit to by its SHA-256; may have been erased, or left out
   period/proofs/*.tlog-proof  for the line of that number: that it is in the log (C2SP tlog-proof)
-  merkle_roots.json           the signed heads as a list: size, root, time
+  merkle_roots.json           the signed heads as a list: size, root, time (nothing here proves that list)
   SHA256SUMS                  sums of all these files
 
 """

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from holdfast.application.audit.audit_export import (
@@ -19,6 +21,7 @@ from holdfast.application.audit.audit_export import (
     large_payload_path,
     payloads_path,
 )
+from holdfast.application.audit.log_keeping import ROOTS_FILE, read_roots
 from holdfast.application.audit.log_source import OnProgress, silently
 from holdfast.domain.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 from holdfast.domain.ids import folder_name
@@ -28,13 +31,14 @@ from holdfast.domain.note import VerifierKey, parse_note, parse_vkey
 from holdfast.domain.session_check import SessionEvidence, verify_evidence
 from holdfast.domain.tiles import ENTRIES, WIDTH, Tile, unpack_bundle
 from holdfast.domain.trail import session_of
-from holdfast.domain.trail_check import Fault, Kind
+from holdfast.domain.trail_check import FAULTS_MAX, Fault, Kind
 from holdfast.domain.treehead import parse_head
 
 _CHUNK_BYTES = 1 << 20
 #: More than any file that is read at once may have: a bundle of 256 entries of 64 KB each.
 _FILE_BYTES_MAX = WIDTH * (1 << 16) + (1 << 10)
 _PROGRESS_STEP = 4096
+_ROOTS_NAME = PurePosixPath(ROOTS_FILE).name
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,7 @@ class ExportSource:
                 views.take(line)
                 yield line
 
+        with_payloads = payloads and reader.is_there
         newest = self.checkpoint()
         heads = list(dict.fromkeys([*self.heads(), *([newest] if newest else [])]))
         return LogSource(
@@ -116,9 +121,14 @@ class ExportSource:
             waiting=tail(),
             heads=heads,
             read_tile=lambda tile: self._read(tile.path),
-            read_payload=reader.read if payloads and reader.is_there else None,
+            read_payload=reader.read if with_payloads else None,
             tree_size=size,
-            faults=_chained(views.faults, self.sum_faults),
+            faults=_chained(
+                views.faults,
+                partial(self._root_faults, heads),
+                *([reader.faults] if with_payloads else []),
+                self.sum_faults,
+            ),
         )
 
     def evidence(self, *, payloads: bool = True) -> SessionEvidence:
@@ -129,7 +139,7 @@ class ExportSource:
             CheckpointCorruptError: there are several.
         """
         if self.is_period:
-            return self._period(payloads=payloads)
+            return self._part(PERIOD, None, payloads=payloads)
         folders = [path for path in self.folder.glob("sessions/*") if path.is_dir()]
         if not folders:
             raise CheckpointNotFoundError(
@@ -142,28 +152,34 @@ class ExportSource:
                 f"an export of one session holds {len(folders)}", place=str(self.folder / "sessions")
             )
         where = f"sessions/{folders[0].name}"
-        first = next(self._lines(f"{where}/{TRAIL_FILE}"), b"")
-        stored = {one.seq: one.stored for one in _payload_lines(self.folder / where / PAYLOADS_FILE)}
-        is_there = payloads and (self.folder / where / PAYLOADS_FILE).is_file()
+        session_id = session_of(next(self._lines(f"{where}/{TRAIL_FILE}"), b""))
+
+        def named() -> Iterator[Fault]:
+            if folder_name(session_id) != folders[0].name:
+                yield Fault(Kind.FILE, "the folder has the name of another session", ascii(where)[:120])
+
+        return self._part(where, session_id, named, payloads=payloads)
+
+    def _part(
+        self,
+        where: str,
+        session_id: str | None,
+        *found: Callable[[], Iterable[Fault]],
+        payloads: bool,
+    ) -> SessionEvidence:
+        """Give the lines of a folder, with what lies beside them."""
+        with_payloads = payloads and (self.folder / where / PAYLOADS_FILE).is_file()
+        reader = _Payloads(self.folder)
+        if with_payloads:
+            reader.load(f"{where}/{PAYLOADS_FILE}")
+            found = (*found, reader.faults)
         return SessionEvidence(
-            session_of(first),
+            session_id,
             self._lines(f"{where}/{TRAIL_FILE}"),
             self.checkpoint(),
             self._proofs(where),
-            (lambda session_id, seq: stored.get(seq)) if is_there else None,
-            _chained(self.sum_faults),
-        )
-
-    def _period(self, *, payloads: bool) -> SessionEvidence:
-        place = self.folder / PERIOD / PAYLOADS_FILE
-        stored = {(one.session_id, one.seq): one.stored for one in _payload_lines(place)}
-        return SessionEvidence(
-            None,
-            self._lines(f"{PERIOD}/{TRAIL_FILE}"),
-            self.checkpoint(),
-            self._proofs(PERIOD),
-            (lambda *entry: stored.get(entry)) if payloads and place.is_file() else None,
-            _chained(self.sum_faults),
+            reader.read if with_payloads else None,
+            _chained(*found, self.sum_faults),
         )
 
     def sum_faults(self) -> Iterator[Fault]:
@@ -181,6 +197,15 @@ class ExportSource:
                 yield Fault(Kind.FILE, "a file does not belong to the export", ascii(name)[:120])
             elif _sum_of(there[name]) != listed[name]:
                 yield Fault(Kind.FILE, "a file is not what its sum says", ascii(name)[:120])
+
+    def _root_faults(self, heads: list[bytes]) -> Iterator[Fault]:
+        """Find lists of heads that name one which is not among them."""
+        known = set(_sizes_and_roots(heads))
+        for path in sorted(self.folder.rglob(_ROOTS_NAME)):
+            name = path.relative_to(self.folder).as_posix()
+            rows = read_roots(self._read(name))
+            if (known and not rows) or any((row.get("size"), row.get("root")) not in known for row in rows):
+                yield Fault(Kind.FILE, "a list of heads names one that was not signed", ascii(name)[:120])
 
     def _size(self) -> int:
         """Tell how many entries the bundles should hold: as the head says or, without one, all there are."""
@@ -252,11 +277,15 @@ class _Views:
 
 
 class _Payloads:
-    """Reads payloads file by file, as the log is walked through."""
+    """Reads payloads file by file, as the log is walked through; those of no entry are told at the end."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._kept: dict[tuple[str, int], bytes] = {}
+        self._looked_at: set[str] = set()
+        #: The first of those that belong to no entry, and where they are.
+        self._strange: list[Fault] = []
+        self._path = ""
 
     @property
     def is_there(self) -> bool:
@@ -264,19 +293,55 @@ class _Payloads:
 
     def load(self, path: str) -> None:
         """Take up the payloads of the entries that come next, and let go of those before."""
-        lines = _payload_lines(self._folder / path)
-        self._kept = {(one.session_id, one.seq): one.stored for one in lines}
+        self._let_go()
+        self._path = path
+        for one in self._lines(path):
+            if self._kept.setdefault((one.session_id, one.seq), one.stored) is not one.stored:
+                self._tell("an entry has two payloads", path)
 
     def read(self, session_id: str, seq: int) -> bytes | None:
         """Give a payload; None if it was erased."""
-        kept = self._kept.get((session_id, seq))
+        kept = self._kept.pop((session_id, seq), None)
         if kept is not None:
             return kept
-        alone = _payload_lines(self._folder / large_payload_path(session_id, seq))
-        return next((one.stored for one in alone if (one.session_id, one.seq) == (session_id, seq)), None)
+        path = large_payload_path(session_id, seq)
+        found = None
+        for one in self._lines(path):
+            if found is None and (one.session_id, one.seq) == (session_id, seq):
+                found = one.stored
+            else:
+                self._tell("a payload belongs to no entry", path)
+        return found
+
+    def faults(self) -> Iterator[Fault]:
+        """Find what was not asked for."""
+        self._let_go()
+        for path in sorted(_files(self._folder / PAYLOADS)):
+            name = path.relative_to(self._folder).as_posix()
+            if name not in self._looked_at:
+                self._tell("its payloads belong to no entry", name)
+        yield from self._strange
+
+    def _let_go(self) -> None:
+        if self._kept:
+            self._tell("a payload belongs to no entry", self._path)
+            self._kept = {}
+
+    def _lines(self, path: str) -> Iterator[_Stored]:
+        self._looked_at.add(path)
+        for one in _payload_lines(self._folder / path):
+            if one is None:
+                self._tell("a line is no payload", path)
+            else:
+                yield one
+
+    def _tell(self, problem: str, path: str) -> None:
+        if len(self._strange) < FAULTS_MAX:
+            self._strange.append(Fault(Kind.FILE, problem, ascii(path)[:120]))
 
 
-def _payload_lines(path: Path) -> Iterator[_Stored]:
+def _payload_lines(path: Path) -> Iterator[_Stored | None]:
+    """Read payloads, None for a line that is none."""
     if not path.is_file():
         return
     with path.open("rb") as file:
@@ -289,8 +354,14 @@ def _payload_lines(path: Path) -> Iterator[_Stored]:
                 )
                 yield _Stored(str(fields["session"]), int(fields["seq"]), stored)
             except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
-                # The sums name the file; an entry whose payload is not found here counts as erased.
-                continue
+                yield None
+
+
+def _sizes_and_roots(heads: Iterable[bytes]) -> Iterator[tuple[Any, Any]]:
+    for data in heads:
+        with suppress(CheckpointError):
+            head = parse_head(parse_note(data).text)
+            yield head.size, f"sha256:{head.root.hex()}"
 
 
 def _files(folder: Path) -> Iterator[Path]:
