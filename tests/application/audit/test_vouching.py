@@ -89,6 +89,18 @@ def test_of_a_checkpoint_made_without_a_trail_nothing_is_told(url, tmp_path):
         assert told(service, "W@1") == Vouching(Standing.UNTOLD)
 
 
+def test_whoever_read_a_checkpoint_does_not_vouch_for_it(url, tmp_path):
+    with opened(url, tmp_path, audit=False) as service:
+        made = service.create_checkpoint("W", {"n": 1})
+    with opened(url, tmp_path) as service:
+        service.load_latest("W")
+        facts = {"cp_seq": 1, "checksum": made.checksum}
+        service.audit.log_event("SEEN", workflow_id="W", facts=facts)
+        service.audit.log_event("CHECKPOINT_CREATED", workflow_id="V", facts=facts)
+        service.audit.keeper.anchor(create_key=True)
+        assert told(service, "W@1") == Vouching(Standing.UNTOLD)
+
+
 def test_another_checkpoint_under_the_same_number_does_not_verify(url, tmp_path):
     with opened(url, tmp_path) as service:
         service.create_checkpoint("W", {"n": 1})

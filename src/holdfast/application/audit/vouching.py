@@ -145,7 +145,7 @@ def _found(store: Store, found: Found) -> tuple[_Told | None, str]:
     size = store.integrate()
     middle = _near(store, size, found.entry.timestamp.encode())
     for told in _around(store, size, middle):
-        if right in told.line:
+        if right in told.line and _tells(told.line, found.workflow_id):
             return told, ""
         if number.encode() in told.line and other is None and _is_of(told.line, found.workflow_id):
             other = told
@@ -156,12 +156,17 @@ def _found(store: Store, found: Found) -> tuple[_Told | None, str]:
 
 
 def _is_of(line: bytes, workflow_id: str) -> bool:
-    if b'"workflow":' + plainjson.dumps(workflow_id) not in line:
-        return False
+    return b'"workflow":' + plainjson.dumps(workflow_id) in line and _tells(line, workflow_id)
+
+
+def _tells(line: bytes, workflow_id: str) -> bool:
+    """Tell whether a line says that a checkpoint was made; others name one, too: who read it, for example."""
     try:
-        return decode_entry(line, None).type in _TELLING
+        entry = decode_entry(line, None)
     except CheckpointError:
+        # Whoever looks at it is told so.
         return True
+    return entry.workflow_id == workflow_id and entry.type in _TELLING
 
 
 def _near(store: Store, size: int, moment: bytes) -> int:
