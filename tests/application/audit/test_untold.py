@@ -34,6 +34,18 @@ def test_what_was_written_while_it_was_off_is_named():
     assert untold(store) == ["B"]
 
 
+def test_to_read_a_checkpoint_is_not_to_tell_of_it():
+    store = MemoryStore()
+    made = make_service(store, audit=False).create_checkpoint("A", {"n": 1})
+    service = make_service(store)
+    service.load_latest("A")
+    service.audit.log_event("SEEN", workflow_id="A", facts={"cp_seq": 1, "checksum": made.checksum})
+    service.audit.log_event(AuditType.STORE_COPIED, workflow_id="A")
+    service.audit.log_event(AuditType.CHECKPOINT_CREATED, workflow_id="A", facts={"checksum": made.checksum})
+    service.flush()
+    assert untold(store) == ["A"]
+
+
 def test_what_was_copied_is_told_where_it_comes_from():
     source, target = MemoryStore(), MemoryStore()
     make_service(source).create_checkpoint("A", {"n": 1})

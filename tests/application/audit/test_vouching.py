@@ -96,7 +96,7 @@ def test_whoever_read_a_checkpoint_does_not_vouch_for_it(url, tmp_path):
         service.load_latest("W")
         facts = {"cp_seq": 1, "checksum": made.checksum}
         service.audit.log_event("SEEN", workflow_id="W", facts=facts)
-        service.audit.log_event("CHECKPOINT_CREATED", workflow_id="V", facts=facts)
+        service.audit.log_event("CHECKPOINT_CREATED", workflow_id="W", facts=facts)
         service.audit.keeper.anchor(create_key=True)
         assert told(service, "W@1") == Vouching(Standing.UNTOLD)
 

@@ -165,6 +165,11 @@ def is_own(fields: Mapping[str, Any]) -> bool:
     return bool(fields["id"] == f"AE-{fields['seq']:06d}")
 
 
+def makes(fields: Mapping[str, Any]) -> bool:
+    """Tell whether an entry was made with a checkpoint; whoever reads one later names its checksum, too."""
+    return is_own(fields) and fields["type"] in _CHECKPOINTS
+
+
 def erases(fields: Mapping[str, Any]) -> bool:
     """Tell whether an entry tells that the data of its workflow were erased."""
     # An application's event may have the same type, and so has what tells of a session's record.

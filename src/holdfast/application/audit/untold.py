@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 
+from holdfast.application.audit.missing import is_own, makes
 from holdfast.domain.audit_type import AuditType
-from holdfast.domain.trail import decode_entry
+from holdfast.domain.trail import read_fields
 from holdfast.ports import Store
 
 _CHECKSUM = re.compile(rb'"checksum":"(sha256:[0-9a-f]{64})"')
@@ -26,12 +27,21 @@ def untold(store: Store) -> list[str]:
         if not waiting:
             break
         for line in store.trail(session_id):
-            for checksum in _CHECKSUM.findall(line):
-                waiting.pop(checksum.decode(), None)
-            if _COPIED in line:
-                copied = decode_entry(line, None).workflow_id
-                waiting = {checksum: name for checksum, name in waiting.items() if name != copied}
+            named = [checksum.decode() for checksum in _CHECKSUM.findall(line)]
+            if _COPIED in line or not waiting.keys().isdisjoint(named):
+                waiting = _without(waiting, line, named)
     return sorted(waiting.values())
+
+
+def _without(waiting: dict[str, str], line: bytes, named: list[str]) -> dict[str, str]:
+    """Leave out what an entry tells was made, or copied here; whoever reads a checkpoint names it, too."""
+    fields = read_fields(line)
+    workflow_id = fields.get("workflow")
+    if is_own(fields) and fields["type"] == AuditType.STORE_COPIED:
+        return {checksum: name for checksum, name in waiting.items() if name != workflow_id}
+    if not makes(fields):
+        return waiting
+    return {checksum: name for checksum, name in waiting.items() if checksum not in named}
 
 
 def _last_checksums(store: Store) -> dict[str, str]:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from itertools import islice
 
 from holdfast.application.audit.audit_log import AuditLog
+from holdfast.application.audit.missing import makes
 from holdfast.application.loading import record_fields
 from holdfast.application.resolve import Found
 from holdfast.domain import plainjson
@@ -21,7 +22,7 @@ from holdfast.domain.audit_type import AuditType
 from holdfast.domain.errors import CheckpointError
 from holdfast.domain.note import parse_note
 from holdfast.domain.release import PRODUCER_FACT
-from holdfast.domain.trail import decode_entry
+from holdfast.domain.trail import decode_entry, read_fields
 from holdfast.domain.treehead import open_head, parse_head
 from holdfast.ports import Store
 
@@ -34,7 +35,6 @@ _SESSION_MAX = 20_000
 
 _TIME = re.compile(rb'"ts":"([^"]*)"')
 _STARTED = f'"type":"{AuditType.SESSION_STARTED}"'.encode()
-_TELLING = frozenset({AuditType.CHECKPOINT_CREATED, AuditType.WORKFLOW_FORKED, AuditType.SCHEMA_MIGRATED})
 
 
 class Standing(StrEnum):
@@ -160,13 +160,12 @@ def _is_of(line: bytes, workflow_id: str) -> bool:
 
 
 def _tells(line: bytes, workflow_id: str) -> bool:
-    """Tell whether a line says that a checkpoint was made; others name one, too: who read it, for example."""
     try:
-        entry = decode_entry(line, None)
+        fields = read_fields(line)
     except CheckpointError:
         # Whoever looks at it is told so.
         return True
-    return entry.workflow_id == workflow_id and entry.type in _TELLING
+    return fields.get("workflow") == workflow_id and makes(fields)
 
 
 def _near(store: Store, size: int, moment: bytes) -> int:
