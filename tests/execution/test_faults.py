@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
 import pytest
 
 import holdfast
 from holdfast import AgentFailedError, Retry, Workflow
 from holdfast.execution.context import Context
 from holdfast.execution.faults import said, shown
-from tests.execution.runs import latest, opened, run, types
+from tests.execution.runs import chain, latest, opened, run, types
 
 
 class Mute(Exception):
@@ -57,3 +61,56 @@ def test_a_step_and_a_loop_that_fail_so_are_recorded_as_failed() -> None:
         assert types(service, "work").count("AGENT_FAILED") == 1
         [told] = service.events("WF-2", type="RUN_UPDATED")
         assert told.data["error"].startswith("Mute: ")
+
+
+#: Of a known form as a whole, and of none once it is cut.
+TOKEN = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+
+
+def _fail_agent(url: str, fault: Exception) -> None:
+    def agent(ctx: Context) -> None:
+        raise fault
+
+    chain(agent).run_sync(url, "WF-1")
+
+
+def _fail_effect(url: str, fault: Exception) -> None:
+    def post(key: str) -> None:
+        raise fault
+
+    def agent(ctx: Context) -> None:
+        with suppress(ValueError):
+            ctx.effect("post", post)
+
+    chain(agent).run_sync(url, "WF-1")
+
+
+def _fail_durable(url: str, fault: Exception) -> None:
+    @holdfast.step
+    def step() -> None:
+        raise fault
+
+    @holdfast.durable(url)
+    def function() -> None:
+        step()
+
+    function()
+
+
+def _fail_loop(url: str, fault: Exception) -> None:
+    with holdfast.loop(url, "loop"):
+        raise fault
+
+
+@pytest.mark.parametrize("way", [_fail_agent, _fail_effect, _fail_durable, _fail_loop])
+@pytest.mark.parametrize("kept", [300, 2_000, 4_000, 20_000])
+def test_a_text_is_not_cut_in_the_middle_of_a_secret(
+    way: Callable[[str, Exception], None], kept: int, tmp_path: Path
+) -> None:
+    # So many letters of it are before the end of what is kept: with the type of the error, and without.
+    before = "." * (kept - len("ValueError: ") - 16)
+    with suppress(ValueError, AgentFailedError):
+        way(f"{tmp_path}/store", ValueError(f"{before}{TOKEN} {TOKEN}{'.' * (kept - len(TOKEN) + 4)}"))
+    stored = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [data for data in stored if TOKEN[4:14].encode() in data or TOKEN[-10:].encode() in data]
+    assert any(b"ValueError" in data for data in stored)

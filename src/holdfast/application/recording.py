@@ -12,6 +12,7 @@ from holdfast.application.commands import AppendEvent, CheckpointName, Checkpoin
 from holdfast.application.commit_queue import OnDone, Ticket
 from holdfast.application.marking import mark
 from holdfast.application.recovery.owners import is_dead, own_name
+from holdfast.application.recovery.statuses import hidden
 from holdfast.application.requests import Requests
 from holdfast.application.resolve import known_head, living, resolve
 from holdfast.application.retain import PruneResult
@@ -229,6 +230,10 @@ class Recording:
         """Tell whether redaction hides a name that is a key, or what stands behind it."""
         redactor, probe = self._engine.kit.redactor, {name: "said"}
         return redactor is not None and redactor.tree(probe) != probe
+
+    def hidden(self, text: str, chars_max: int) -> str:
+        """Hide the secrets of a text, then cut it: half a secret would not be known as one."""
+        return hidden(self._engine.kit, text, chars_max)
 
     def as_stored(self, value: Any) -> Any:
         """Answer a value as a store would give it back: nobody else holds a part of it.

@@ -250,7 +250,7 @@ class Context:
         self._check()
         given = None if key is not None else digest_of(numbered(arguments, {}), self._journal.types)
         ours = self.workflow_id, self.step_id, self.agent, self._names.numbered("effect", name, key)
-        effect = Effect(*ours, function, arguments, policy, check, unsure, given)
+        effect = Effect(*ours, function, arguments, policy, check, unsure, given, None, self._journal.hidden)
         return self._answer(self._performed(effect), "ctx.effect")
 
     def milestone(self, name: str, state: Any = None, partial: Any = None) -> Any:

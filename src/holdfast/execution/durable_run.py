@@ -202,7 +202,8 @@ class DurableRun:
             except Exception as fault:
                 if self._claim.is_lost or self._journal.tells_loss(fault):
                     raise
-                self._journal.note(_failed(spec, slot, attempt, fault))
+                message = self._journal.hidden(said(fault), _ERROR_CHARS)
+                self._journal.note(_failed(spec, slot, attempt, type(fault), message))
                 if not spec.retry.is_worth(fault, attempt):
                     raise
             else:
@@ -233,7 +234,7 @@ class DurableRun:
         """Record what ended the run, which can be called again."""
         if self._claim.is_lost or self._journal.tells_loss(fault):
             return
-        told = shown(fault)[:_ERROR_CHARS]
+        told = self._journal.hidden(shown(fault), _ERROR_CHARS)
         has_failed = isinstance(fault, Exception)
         status = RunStatus.FAILED if has_failed else RunStatus.STOPPED
         kind = CheckpointType.ERROR_STATE if has_failed else CheckpointType.STAGE_START
@@ -345,8 +346,8 @@ def _completed(spec: StepSpec, slot: Slot, attempt: int, result: Any, began: flo
     return _fact(AGENT_COMPLETED, data, spec, slot)
 
 
-def _failed(spec: StepSpec, slot: Slot, attempt: int, fault: Exception) -> Fact:
-    error = {"type": type(fault).__name__, "message": said(fault)[:_ERROR_CHARS]}
+def _failed(spec: StepSpec, slot: Slot, attempt: int, kind: type[Exception], message: str) -> Fact:
+    error = {"type": kind.__name__, "message": message}
     return _fact(AGENT_FAILED, {"attempt": attempt, "error": error}, spec, slot)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from holdfast.application.recovery.statuses import shortened
 from holdfast.domain.errors import CheckpointWriteError, EffectUnknownError
 from holdfast.domain.run_events import EFFECT_DONE, EFFECT_STARTED
 from holdfast.execution.approvals import Approval, Question
@@ -64,6 +65,8 @@ class Effect:
     given: str | None = None
     #: The idempotency key that the other side was told before; None while it was told none.
     told_key: str | None = None
+    #: Hides the secrets of a text, and cuts it.
+    hidden: Callable[[str, int], str] = shortened
 
     @property
     def key(self) -> str:
@@ -94,7 +97,7 @@ def perform(effect: Effect, known: Mapping[str, Any] | None, ask: Callable[[Ques
     except Exception as fault:
         if not isinstance(fault, effect.unsure):
             # The other side refused: that is an answer, and the next attempt may ask again.
-            told = {**_told(effect), "status": "failed", "error": _shown(fault)}
+            told = {**_told(effect), "status": "failed", "error": _shown(effect, fault)}
             yield Fact(EFFECT_DONE, told, effect.step_id, effect.agent)
         raise
     yield Fact(EFFECT_DONE, {**_told(effect), "result": result}, effect.step_id, effect.agent)
@@ -121,7 +124,7 @@ def _start(effect: Effect, starts: int) -> Asking:
         raise
     except CheckpointWriteError as problem:
         # It may reach the disk later all the same: whoever reads it shall know that nothing was tried.
-        failed = {**_told(effect), "status": "failed", "error": _shown(problem)}
+        failed = {**_told(effect), "status": "failed", "error": _shown(effect, problem)}
         yield Note(Fact(EFFECT_DONE, failed, effect.step_id, effect.agent))
         raise CheckpointWriteError(
             f"the effect {effect.name!r} was not tried: that it starts is not durable ({problem.message})",
@@ -174,5 +177,5 @@ def _told(effect: Effect) -> dict[str, Any]:
     return {"name": effect.name, "key": effect.key}
 
 
-def _shown(fault: BaseException) -> str:
-    return shown(fault)[:_SHOWN_CHARS]
+def _shown(effect: Effect, fault: BaseException) -> str:
+    return effect.hidden(shown(fault), _SHOWN_CHARS)

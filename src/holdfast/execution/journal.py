@@ -105,6 +105,9 @@ class Pad(Protocol):
     def agent_state(self, step_id: str) -> Mapping[str, Any]:
         """What is known of one step."""
 
+    def hidden(self, text: str, chars_max: int) -> str:
+        """Hide the secrets of a text, and cut it."""
+
     def note(self, fact: Fact) -> None:
         """Record a fact that goes with the next commit."""
 
@@ -125,6 +128,7 @@ class Journal:
     ) -> None:
         self.recording = recording
         self.workflow_id = workflow_id
+        self.hidden = recording.hidden
         self._fields = dict(fields)
         self._subscribers = subscribers
         self._session_id = session_id

@@ -154,7 +154,7 @@ class Carried(Generic[State]):
         if self._claim.is_lost:
             return
         status = RunStatus.FAILED if isinstance(fault, Exception) else RunStatus.STOPPED
-        told = shown(fault)[:_ERROR_CHARS]
+        told = self._recording.hidden(shown(fault), _ERROR_CHARS)
         data = {"fields": {"status": str(status)}, "error": told}
         command = AppendEvent(self.workflow_id, RUN_UPDATED, data, None, RUN)
         try:

@@ -82,6 +82,7 @@ class Draft:
         self.given = given
         self.workflow_id = journal.workflow_id
         self.types = journal.types
+        self.hidden = journal.hidden
         self.noted: list[Fact] = []
 
     @property

@@ -267,7 +267,7 @@ class Steps:
         yield from self._fail(work, context, fault, {"retries": False})
         if self._desks.watch.due(Moment(Trigger.ERROR_ENCOUNTERED)):
             partial_notes = context.notes.told()
-            told = {"error": _told(fault), "attempt": context.attempt}
+            told = {"error": self._told(fault), "attempt": context.attempt}
             if self._journal.recording.packs(partial_notes):
                 # What cannot be stored may be why it failed, and the checkpoint shall be made all the same.
                 told["partial"] = partial_notes
@@ -294,7 +294,7 @@ class Steps:
         after = self._desks.confidence(before, context.attempt, fault)
         data = {
             "attempt": context.attempt,
-            "error": _told(fault),
+            "error": self._told(fault),
             "confidence": after,
             "confidence_before": before,
             "reason": f"attempt {context.attempt} failed with {type(fault).__name__}",
@@ -308,6 +308,11 @@ class Steps:
             error=shown(fault),
             **more,
         )
+
+    def _told(self, fault: BaseException) -> dict[str, Any]:
+        lines, hidden = "".join(traceback.format_exception(fault)), self._journal.hidden
+        message = hidden(said(fault), _MESSAGE_CHARS)
+        return {"type": type(fault).__name__, "message": message, "trace": hidden(lines, _TRACE_CHARS)}
 
     def _confidence_of(self, context: Context) -> float:
         if context.notes.confidence is not None:
@@ -356,9 +361,3 @@ def _where(fault: BaseException) -> str:
 
 def _is_ours(filename: str) -> bool:
     return Path(filename).is_relative_to(_HOME)
-
-
-def _told(fault: BaseException) -> dict[str, Any]:
-    lines = "".join(traceback.format_exception(fault))
-    message = said(fault)[:_MESSAGE_CHARS]
-    return {"type": type(fault).__name__, "message": message, "trace": lines[-_TRACE_CHARS:]}

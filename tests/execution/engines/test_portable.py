@@ -16,3 +16,8 @@ def test_an_error_that_cannot_travel_is_told_in_words() -> None:
     told = portable(LockedError())
     assert isinstance(told, RemoteAgentError)
     assert str(told).startswith("LockedError: ('it is locked'")
+
+
+def test_secrets_are_hidden_in_the_trace_before_it_is_cut() -> None:
+    told = portable(KeyError("x" * 10_000), lambda text, chars_max: f"{len(text) > chars_max} hidden")
+    assert told.__notes__ == ["On a worker:\nTrue hidden"]

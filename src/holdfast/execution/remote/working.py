@@ -158,7 +158,7 @@ class Work:
             told = {"type": type(fault).__name__, "message": said(fault)}
             failed = {"attempt": errand.frame.attempt, "error": told}
             journal.commit(Fact(AGENT_FAILED, failed, errand.frame.step_id, errand.frame.agent))
-            return Outcome(Ending.FAILED, said(fault), portable(fault))
+            return Outcome(Ending.FAILED, said(fault), portable(fault, journal.hidden))
 
     def _recovered(self) -> Journal:
         errand, recording = self._errand, self._service.recording
