@@ -117,10 +117,10 @@ number = 7
 """
 
 
-def write_program(folder: Path) -> str:
+def write_program(folder: Path, text: str = PROGRAM) -> str:
     """Put the program into a file whose name no other test has; answer that file's name."""
     name = f"flows_{secrets.token_hex(4)}.py"
-    (folder / name).write_text(PROGRAM)
+    (folder / name).write_text(text)
     return name
 
 

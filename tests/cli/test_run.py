@@ -86,6 +86,35 @@ def test_an_agent_that_fails_ends_the_run_and_it_can_be_resumed(run: Run, tmp_pa
     assert run("run", f"{program}:failing", "--id", "W").exit_code == Exit.DONE
 
 
+LEAKING = """
+from holdfast import Workflow
+
+TOKEN = "ghp_" + "A1b2C3d4E5f6G7h8I9j0" + "K1l2M3n4O5p6Q7r8"
+leaking = Workflow("leaking")
+loop = leaking.loop("loop", limit=1)
+
+
+@loop.evaluator
+def judge(ctx):
+    ctx.progress(0.5, f"uses {TOKEN}")
+    ctx.blocked(f"by {TOKEN}")
+    return {"content": True, "issues": [TOKEN]}
+
+
+@leaking.agent(after=loop)
+def agent(ctx):
+    raise RuntimeError(f"no login with {TOKEN}")
+
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--json", "--events"]])
+def test_what_a_run_says_of_its_program_holds_no_secret(run: Run, tmp_path: Path, options: list[str]) -> None:
+    told = run("run", f"{write_program(tmp_path, LEAKING)}:leaking", "--id", "WF-1", *options)
+    assert told.exit_code == Exit.RUN_FAILED and "no login with [REDACTED:" in told.out + told.err
+    assert "A1b2C3d4E5" not in told.out + told.err
+
+
 def test_a_condition_that_fails_is_no_defect_of_ours(run: Run, tmp_path: Path) -> None:
     program = write_program(tmp_path)
     result = run("run", f"{program}:unsure", "--id", "W", "--json")

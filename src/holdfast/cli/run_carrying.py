@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from holdfast.application.redaction.redacting import LOGS
 from holdfast.cli.app_running import program_at_work
 from holdfast.cli.changing import Change, tell_plan
 from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.group import Call
 from holdfast.cli.opening import told_why
 from holdfast.cli.output import counted, safe
-from holdfast.cli.run_progress import shown
+from holdfast.cli.run_progress import Tell, shown
 from holdfast.cli.run_tally import Tally
 from holdfast.domain.errors import CheckpointError, ResultLostError
 from holdfast.domain.plain import TypeRegistry
@@ -154,22 +155,33 @@ def tell_order(call: Call, order: Order) -> None:
     tell_plan(call.output, text, **told, is_new=not order.fields)
 
 
-def _run(
-    service: CheckpointService, order: Order, tally: Tally, tell: Callable[[str, Mapping[str, Any]], None]
-) -> Ended:
+def _run(service: CheckpointService, order: Order, tally: Tally, tell: Tell) -> Ended:
     # Signals are heeded here, where it is known which one came.
-    options = replace(order.options, subscribers=(tally.told, tell), handles_signals=False)
+    options = replace(order.options, subscribers=(_hiding(tally.told, tell),), handles_signals=False)
     try:
         result, number = asyncio.run(_heeding_signals(order.start(service, options)))
         return Ended(order, tally, result, signal=number)
     except ResultLostError as fault:
         return Ended(order, tally, fault.result, fault)
     except CheckpointError as fault:
+        # It says what the program's own errors say.
+        fault.message = LOGS.text(fault.message)
         return Ended(order, tally, fault=fault)
     except Exception as problem:
         if sys.flags.dev_mode:
             raise
         return Ended(order, tally, fault=_program_failed(problem, order))
+
+
+def _hiding(*tells: Tell) -> Tell:
+    """Tell a run without the secrets that its program names: what is shown is what is stored."""
+
+    def told(kind: str, data: Mapping[str, Any]) -> None:
+        hidden = {name: LOGS.text(value) if isinstance(value, str) else value for name, value in data.items()}
+        for tell in tells:
+            tell(kind, hidden)
+
+    return told
 
 
 async def _heeding_signals(work: Coroutine[Any, Any, RunResult]) -> tuple[RunResult | None, int | None]:
@@ -202,7 +214,7 @@ def _program_failed(problem: Exception, order: Order) -> Failure:
     return Failure(
         "program_failed",
         Exit.RUN_FAILED,
-        f"the program failed outside of its agents ({type(problem).__name__}: {problem})",
+        f"the program failed outside of its agents ({LOGS.text(f'{type(problem).__name__}: {problem}')})",
         place=f"{order.workflow_id} {order.program}",
         hint="`python -X dev -m holdfast ...` shows where it is.",
     )

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from holdfast.application.redaction.redacting import LOGS
 from holdfast.cli.output import counted, safe, wants_color
 from holdfast.cli.run_tally import Row, Tally
 from holdfast.domain.plainjson import as_json_tree
@@ -62,7 +63,7 @@ def json_lines(stream: IO[str], types: TypeRegistry) -> Tell:
 
     def tell(kind: str, data: Mapping[str, Any]) -> None:
         nonlocal is_read
-        fields = as_json_tree(to_plain(dict(data), types))
+        fields, _ = LOGS.tree(as_json_tree(to_plain(dict(data), types)))
         line = json.dumps({"message_type": "event", "event": kind, **fields})
         try:
             # One write for each line: threads of agents tell things, too.
