@@ -39,6 +39,18 @@ def test_events_are_told_in_words(run: Run, store: Path):
     assert rows[0].endswith("checkpoint 1 was made")
 
 
+def test_programs_get_a_line_of_what_is_nested_deeper_than_the_encoder_goes(run: Run, store: Path):
+    deep: dict[str, Any] = {}
+    for _ in range(1_500):
+        deep = {"a": deep}
+    with holdfast.open(str(store)) as service:
+        service.append_event("WF-1", "FOUND", deep)
+    result = run("events", "WF-1", "--store", store, "--type", "FOUND", "--json")
+    assert result.exit_code == Exit.DONE
+    [line] = result.out.splitlines()
+    assert line.count('{"a":') == 1_500
+
+
 def test_programs_get_one_line_for_each_with_everything_in_it(run: Run, store: Path):
     [decision] = lines(run("events", "WF-1", "--store", store, "--type", "DECISION_RECORDED", "--json"))
     assert decision["data"] == {"description": "go on", "rationale": "why not"}

@@ -77,6 +77,16 @@ def test_programs_get_a_line_of_json_for_each_event() -> None:
     assert lines[1] == {"message_type": "event", "event": "run_ended", "status": "completed"}
 
 
+def test_a_result_that_is_nested_deeper_than_the_encoder_goes_is_a_line_too() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(1_500):
+        deep = {"a": deep}
+    stream = io.StringIO()
+    json_lines(stream, TypeRegistry())("agent_completed", {"result": deep})
+    [line] = stream.getvalue().splitlines()
+    assert line.count('{"a":') == 1_500
+
+
 def test_a_reader_of_events_that_goes_away_stops_nobody() -> None:
     reader, writer = os.pipe()
     os.close(reader)

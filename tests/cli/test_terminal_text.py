@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.cli.terminal_text import (
     counted,
+    json_line,
     json_safe,
     json_text,
     safe,
@@ -60,8 +61,8 @@ def test_json_nested_deeper_than_the_encoder_goes_is_written_all_the_same():
     deep: list[object] = ["\u00e9"]
     for _ in range(5_000):
         deep = [deep]
-    text = json_text(deep)
-    assert text.isascii() and text.count("[") == 5_001
+    for text in (json_text(deep), json_line(deep)):
+        assert text.isascii() and text.count("[") == 5_001
 
 
 def test_columns_are_aligned_by_what_a_terminal_shows():

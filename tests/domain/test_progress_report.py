@@ -201,3 +201,10 @@ def test_a_section_does_not_depend_on_those_around_it(section: ReportSection) ->
 def test_whatever_an_event_holds_can_be_shown(data: dict[str, Any], section: ReportSection) -> None:
     assert section_of(event(**data)) == section
     assert section.render().endswith("\n---\n")
+
+
+def test_what_is_nested_too_deep_for_words_is_no_reason_to_stop() -> None:
+    deep: list[Any] = []
+    for _ in range(5_000):
+        deep = [deep]
+    assert section_of(event(summary=deep)).summary == "It is nested too deep to be shown here."

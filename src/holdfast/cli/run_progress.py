@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from holdfast.application.redaction.redacting import LOGS
-from holdfast.cli.output import counted, safe, wants_color
+from holdfast.cli.output import counted, json_line, safe, wants_color
 from holdfast.cli.run_tally import Row, Tally
 from holdfast.domain.plainjson import as_json_tree
 
@@ -64,7 +63,7 @@ def json_lines(stream: IO[str], types: TypeRegistry) -> Tell:
     def tell(kind: str, data: Mapping[str, Any]) -> None:
         nonlocal is_read
         fields, _ = LOGS.tree(as_json_tree(to_plain(dict(data), types)))
-        line = json.dumps({"message_type": "event", "event": kind, **fields})
+        line = json_line({"message_type": "event", "event": kind, **fields})
         try:
             # One write for each line: threads of agents tell things, too.
             if is_read:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import signal
 from collections.abc import Iterator, Mapping
@@ -14,7 +13,7 @@ import click
 
 from holdfast.cli.exits import Exit
 from holdfast.cli.opening import reading
-from holdfast.cli.output import Output, counted, safe
+from holdfast.cli.output import Output, counted, json_line, safe
 from holdfast.cli.run_progress import seconds_text
 from holdfast.cli.run_standing import report_path, standing
 from holdfast.cli.values import short_json
@@ -93,7 +92,7 @@ def _not_written(ended: Ended) -> CheckpointWriteError:
 def _print_json(output: Output, fields: dict[str, Any], *, one_line: bool) -> None:
     tree = as_json_tree(fields)
     if one_line:
-        click.echo(json.dumps({"message_type": "result", **tree}))
+        click.echo(json_line({"message_type": "result", **tree}))
     else:
         output.data(tree)
 

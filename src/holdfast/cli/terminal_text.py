@@ -26,20 +26,24 @@ def safe(text: object) -> str:
 
 def json_text(value: Any) -> str:
     """Write a value as indented JSON in ASCII: nothing in it is ever obeyed by a terminal."""
-    try:
-        text = json.dumps(value, indent=2)
-    except RecursionError:
-        from holdfast.domain import plainjson
-
-        # Nested too deep to be laid out; still the same JSON.
-        text = _NOT_ASCII.sub(_json_escape, plainjson.dumps(value).decode())
-    # The one control character that JSON leaves alone occurs in strings only.
-    return text.replace("\x7f", "\\u007f")
+    return _ascii(value, indent=2)
 
 
 def json_line(value: Any) -> str:
     """Write a value as one line of JSON in ASCII, in which nothing is obeyed by a terminal."""
-    return json.dumps(value).replace("\x7f", "\\u007f")
+    return _ascii(value)
+
+
+def _ascii(value: Any, indent: int | None = None) -> str:
+    try:
+        text = json.dumps(value, indent=indent)
+    except RecursionError:
+        from holdfast.domain import plainjson
+
+        # Nested too deep for the encoder, and to be laid out; still the same JSON.
+        text = _NOT_ASCII.sub(_json_escape, plainjson.dumps(value).decode())
+    # The one control character that JSON leaves alone occurs in strings only.
+    return text.replace("\x7f", "\\u007f")
 
 
 def json_safe(text: str) -> str:

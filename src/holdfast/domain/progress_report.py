@@ -32,6 +32,7 @@ UNTITLED = "Untitled"
 #: So much is shown of the result of an agent that wrote no report itself.
 _RESULT_CHARS_MAX = 500
 _SOURCES = "**Sources:**"
+_TOO_DEEP = "It is nested too deep to be shown here."
 
 _LINE_END = re.compile("\r\n|[\n\r]")
 _LINE_ENDS = re.compile("[\n\r\u0085\u2028\u2029]+")
@@ -104,7 +105,12 @@ def _shown(result: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else "" if value is None else str(value)
+    if value is None:
+        return ""
+    try:
+        return str(value)
+    except RecursionError:
+        return _TOO_DEEP
 
 
 def _on_one_line(text: str) -> str:
