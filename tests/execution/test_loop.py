@@ -355,6 +355,8 @@ def test_a_block_that_was_left_records_nothing_more(fault: BaseException | None)
         with pytest.raises(InvalidStateError, match="the block of the loop has ended") as refusal:
             run.save()
         assert refusal.value.place == "WF-1" and "pause" in (refusal.value.hint or "")
+        with pytest.raises(InvalidStateError, match="the block of the loop has ended"):
+            run.pause()
         assert (latest(service), types(service)) == before
 
 

@@ -73,8 +73,14 @@ class Carried(Generic[State]):
         self._hold(settings.start)
 
     def pause(self) -> None:
-        """Let the end of the block not be the end of the loop: the next process goes on with it."""
-        self._is_paused = True
+        """Let the end of the block not be the end of the loop: the next process goes on with it.
+
+        Raises:
+            InvalidStateError: the block has ended before, and the loop with it.
+        """
+        with self._mutex:
+            self._check_inside()
+            self._is_paused = True
 
     def _leave(self) -> None:
         """Let nothing more be saved: the loop is done, or of whoever enters it next."""
@@ -84,14 +90,17 @@ class Carried(Generic[State]):
     def _queue(self) -> Ticket:
         """Queue a checkpoint for whoever saves, as long as the block goes on."""
         with self._mutex:
-            if self._is_left:
-                raise InvalidStateError(
-                    "the block of the loop has ended, and nothing more is recorded here",
-                    place=self.workflow_id,
-                    hint="Save before the block ends. To go on later, call `run.pause()` there, and enter the"
-                    " loop again.",
-                )
+            self._check_inside()
             return self._submit()
+
+    def _check_inside(self) -> None:
+        if self._is_left:
+            raise InvalidStateError(
+                "the block of the loop has ended, and nothing more is recorded here",
+                place=self.workflow_id,
+                hint="Save before the block ends. To go on later, call `run.pause()` there, and enter the"
+                " loop again.",
+            )
 
     def _submit(self, status: str = "in_progress", kind: CheckpointType | None = None) -> Ticket:
         """Queue a checkpoint of the state as it is now."""
