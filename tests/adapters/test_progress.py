@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,38 @@ def test_a_report_is_replaced_and_removed_as_a_whole(place: ProgressFolder) -> N
     place.remove("w")
     place.remove("w")
     assert place.read("w") is None
+
+
+def killed_while_replacing(place: ProgressFolder, text: str) -> list[str]:
+    """Die in a process of its own in the middle of a replacement; answer what is there then."""
+    child = os.fork()
+    if child == 0:
+        place._disk.rename = lambda source, target: os._exit(9)  # type: ignore[method-assign]
+        place.replace("w", text)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    return os.listdir(Path(place.path("w")).parent)
+
+
+def test_what_a_killed_writer_left_is_taken_by_the_next(place: ProgressFolder) -> None:
+    assert len(killed_while_replacing(place, "half a text, and more")) == 1
+    place.replace("w", "whole")
+    assert place.read("w") == "whole"
+    assert os.listdir(Path(place.path("w")).parent) == ["w.md"]
+
+
+def test_what_a_killed_writer_left_goes_with_the_report(place: ProgressFolder) -> None:
+    place.replace("w", "whole")
+    assert len(killed_while_replacing(place, "about Ann")) == 2
+    place.remove("w")
+    assert os.listdir(Path(place.path("w")).parent) == []
+
+
+def test_writers_of_one_report_wait_for_each_other(place: ProgressFolder) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: place.replace("w", f"{number}" * 1_000), range(10), chunksize=1))
+    assert set(place.read("w") or "") in [{f"{number}"} for number in range(10)]
+    assert os.listdir(Path(place.path("w")).parent) == ["w.md"]
 
 
 def test_only_its_owner_may_read_a_report(place: ProgressFolder) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -63,23 +62,36 @@ class ProgressFolder:
 
     def replace(self, workflow_id: str, text: str) -> None:
         """Put a whole report in the place of what is there, by renaming."""
-        name = self._name(workflow_id)
-        fresh = f"{name}.{os.getpid()}-{threading.get_ident()}{_TEMPORARY_SUFFIX}"
         with _writing(self.path(workflow_id)):
+            while not self._replaced(self._name(workflow_id), text.encode()):
+                pass
+
+    def _replaced(self, name: str, data: bytes) -> bool:
+        """Put a whole file in place; False if another writer finished the one we waited for."""
+        # One name for all writers: what a killed one left there is the next one's to write over.
+        fresh = name + _TEMPORARY_SUFFIX
+        with self._opened(fresh) as handle:
+            self._disk.lock(handle)
+            opened = os.fstat(handle)
+            if self._disk.identity(fresh) != (opened.st_dev, opened.st_ino):
+                return False
             try:
-                with self._opened(fresh) as handle:
-                    self._disk.truncate(handle, 0)
-                    self._disk.write(handle, text.encode(), 0)
+                self._disk.truncate(handle, 0)
+                self._disk.write(handle, data, 0)
                 self._disk.rename(fresh, name)
             except OSError:
                 with suppress(OSError):
                     self._disk.unlink(fresh)
                 raise
+        return True
 
     def remove(self, workflow_id: str) -> None:
-        """Take a report away, if there is one."""
-        with _writing(self.path(workflow_id)), suppress(FileNotFoundError):
-            self._disk.unlink(self._name(workflow_id))
+        """Take a report away, if there is one, and what a killed writer of it left."""
+        name = self._name(workflow_id)
+        with _writing(self.path(workflow_id)):
+            for each in (name, name + _TEMPORARY_SUFFIX):
+                with suppress(FileNotFoundError):
+                    self._disk.unlink(each)
 
     def read(self, workflow_id: str) -> str | None:
         """Answer a report; None if there is none that can be read."""
