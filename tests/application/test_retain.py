@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast import CheckpointService
 from holdfast.application.retain import PruneResult, plan_delete, plan_prune, secure
 from holdfast.domain.errors import CheckpointCorruptError, ChecksumMismatchError
 from holdfast.domain.retention import RetentionPolicy
@@ -31,6 +32,22 @@ def test_a_plan_touches_nothing_and_tells_what_the_store_gives_back() -> None:
     events_bytes = sum(map(len, kit.store.events("W")))
     freed_bytes = kit.store.remove("W", plan.removal)
     assert plan.freed_bytes <= freed_bytes <= plan.freed_bytes + events_bytes
+
+
+def test_what_has_a_label_stays_where_that_was_asked_for_whenever_it_was_given() -> None:
+    kit = make_kit()
+    service = CheckpointService(kit)
+    for number in range(8):
+        service.create_checkpoint("W", {"n": number})
+    service.annotate("W@2", labels=["golden"])
+    service.annotate("W@3", labels=["golden"])
+    service.annotate("W@3", labels=[])
+    service.annotate("W@4", note="no label")
+    policy = RetentionPolicy(2, 0, keep_tagged=True)
+    assert 2 not in plan_prune(kit, "W", policy).removal.sequences
+    assert plan_prune(kit, "W", RetentionPolicy(2, 0)).removal.sequences == (1, 2, 3, 4, 5, 6)
+    assert service.prune_checkpoints("W", policy=policy).removed == (1, 3, 4, 5, 6)
+    assert service.restore_checkpoint("W@2").context == {"n": 1}
 
 
 def test_one_keyframe_for_all_that_stays_becomes_two() -> None:

@@ -173,6 +173,14 @@ def test_the_age_is_given_in_one_way(run: Run, long: Path):
     assert young.data["removed"] == 0
 
 
+def test_a_checkpoint_with_a_label_stays(run: Run, long: Path):
+    with bootstrap.open(str(long)) as service:
+        service.annotate("WF-A@3", labels=["for the review"])
+    rules = ("--keep-last", "2", "--keep-days", "0", "--keep-tagged", "--yes")
+    assert run("prune", "WF-A", *rules, "--store", long).exit_code == Exit.DONE
+    assert listed(run, long, "WF-A") == [3, 11, 12]
+
+
 def test_every_rule_reaches_the_plan_and_the_pruning(run: Run, long: Path):
     rules = (
         "--keep-last",

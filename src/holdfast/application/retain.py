@@ -9,9 +9,11 @@ from itertools import islice
 from holdfast.application.housekeeping import write_keyframe
 from holdfast.application.kit import Kit
 from holdfast.application.loading import caption_of
+from holdfast.application.reading import Reader
 from holdfast.application.resolve import living
 from holdfast.application.restore import Restorer
 from holdfast.application.survey import survey
+from holdfast.domain.annotation import NOTED_EVENT, read_annotation
 from holdfast.domain.errors import UNUSABLE, CheckpointConflictError, CheckpointError
 from holdfast.domain.record import Entry, KeyframeEntry, Removal
 from holdfast.domain.retention import RetentionPolicy, Selection, removal, select
@@ -180,13 +182,21 @@ def _select(
     policy: RetentionPolicy,
 ) -> tuple[Selection, set[int]]:
     """Decide what stays, and name what of it is spared."""
-    chosen = select(entries, [keyframe.sequence for keyframe in keyframes], policy, kit.clock.now())
+    labelled = _labelled(kit, workflow_id, entries) if policy.keep_tagged else entries
+    chosen = select(labelled, [keyframe.sequence for keyframe in keyframes], policy, kit.clock.now())
     if not chosen.remove:
         # Where everything stays nothing is spared. Finding out would restore a state after each keyframe.
         return chosen, set()
     spared = _spared(kit, workflow_id, entries)
     keep = tuple(sorted({*chosen.keep, *spared}))
     return Selection(keep, tuple(sequence for sequence in chosen.remove if sequence not in spared)), spared
+
+
+def _labelled(kit: Kit, workflow_id: str, entries: list[Entry]) -> list[Entry]:
+    """Answer entries with a label where one was given after the checkpoint was made, too."""
+    told = Reader(kit).last_events(NOTED_EVENT, workflow_id, [entry for entry in entries if not entry.pruned])
+    given = {sequence: read_annotation(event.data, event.seq).labels for sequence, event in told.items()}
+    return [replace(one, label=next(iter(given.get(one.sequence, ())), one.label)) for one in entries]
 
 
 def _plan(entries: list[Entry], keyframes: list[KeyframeEntry], keep: set[int] | tuple[int, ...]) -> Plan:
