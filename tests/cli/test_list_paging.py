@@ -45,6 +45,18 @@ def test_workflows_are_sought_by_their_newest_checkpoint_and_sorted(run: Run, st
     assert run("list", "--status", "failed", "--store", store).err == "Nothing is like that.\n"
 
 
+def test_workflows_are_sought_by_a_label_that_any_checkpoint_was_given(run: Run, store: Path):
+    with bootstrap.open(str(store)) as service:
+        service.annotate("WF-1@1", labels=["released"])
+        service.annotate("WF-2@1", labels=["released"])
+        service.annotate("WF-2@1", labels=[])
+    assert names(run, store, "--label", "released") == ["WF-1"]
+    assert names(run, store, "--label", "released", "--status", "active") == ["WF-1"]
+    assert names(run, store, "--label", "released", "--status", "completed") == []
+    assert names(run, store, "--label", "nothing") == []
+    assert names(run, store, "WF-1", "--label", "released") == ["WF-1@1"]
+
+
 @pytest.mark.parametrize("sort", SORTS)
 @pytest.mark.parametrize("workflow", [(), ("WF-1",)], ids=["workflows", "checkpoints"])
 def test_page_after_page_everything_is_listed_once(run: Run, store: Path, workflow, sort):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -116,8 +116,7 @@ def workflow_page(
     """Answer a page of the workflows of a store, each with its newest checkpoint.
 
     Args:
-        is_wanted: tells by its name whether a workflow stands as is asked for, in place of the checkpoint's
-            status.
+        is_wanted: tells by its name whether a workflow is like what is asked for beside.
         branch: only these workflows; all of them where it is None.
     """
     from holdfast.application.resolve import living
@@ -132,9 +131,9 @@ def workflow_page(
     known = store.workflows() if branch is None else branch
     names = (name for name in known if is_wanted is None or is_wanted(name))
     rows = ((name, next(living(store, name), None)) for name in names)
-    chosen = wanted if is_wanted is None else replace(wanted, status=None)
-    ordered = order.sorted(chosen.chosen(rows))
-    return Page(*order.page(ordered, cursor, limit), is_filtered=wanted != Filters())
+    ordered = order.sorted(wanted.chosen(rows))
+    is_filtered = is_wanted is not None or wanted != Filters()
+    return Page(*order.page(ordered, cursor, limit), is_filtered=is_filtered)
 
 
 def checkpoint_page(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,7 @@ from holdfast.cli.list_paging import SORTS, Filters, Page, checkpoint_page, work
 from holdfast.cli.moments import read_moment
 from holdfast.cli.opening import find_workflow, reading
 from holdfast.cli.output import Cell, Output, counted, safe, size_text
+from holdfast.domain.errors import CheckpointError
 
 if TYPE_CHECKING:
     from holdfast.application.insight.runs import RunBook, RunRow
@@ -94,7 +96,8 @@ def command(
 
             book = RunBook(kit)
             names = None if branch is None else _names_of(kit, branch)
-            page = workflow_page(kit.store, wanted, sort, cursor, limit, _stands_so(book, wanted), names)
+            wanted, is_wanted = _about_runs(kit, book, wanted)
+            page = workflow_page(kit.store, wanted, sort, cursor, limit, is_wanted, names)
             _list_workflows(call.output, kit, book, page)
         else:
             wanted = replace(wanted, labelled=_labelled(kit, workflow, wanted.label))
@@ -126,14 +129,32 @@ def _labelled(kit: Kit, workflow_id: str, label: str | None) -> frozenset[int]:
     return frozenset(sequence for sequence, one in said.items() if label in one.labels)
 
 
-def _stands_so(book: RunBook, wanted: Filters) -> Callable[[str], bool] | None:
-    """Answer what tells whether a run stands as is wanted; None where a checkpoint's status is meant."""
+def _about_runs(kit: Kit, book: RunBook, wanted: Filters) -> tuple[Filters, Callable[[str], bool] | None]:
+    """Part what the newest checkpoint tells from what the whole workflow does: how it stands, its labels."""
+    checks = list[Callable[[str], bool]]()
+    if wanted.status in _RUN_STATES:
+        checks.append(partial(_stands_so, book, wanted.status))
+    if wanted.label is not None:
+        checks.append(partial(_has_label, kit, wanted.label))
+    if not checks:
+        return wanted, None
+    status = None if wanted.status in _RUN_STATES else wanted.status
+    return replace(wanted, status=status, label=None), lambda name: all(check(name) for check in checks)
 
-    def stands_so(name: str) -> bool:
-        row = book.row(name)
-        return row is not None and row.status == wanted.status
 
-    return stands_so if wanted.status in _RUN_STATES else None
+def _stands_so(book: RunBook, status: str | None, name: str) -> bool:
+    row = book.row(name)
+    return row is not None and row.status == status
+
+
+def _has_label(kit: Kit, label: str, name: str) -> bool:
+    """Tell whether a checkpoint of a workflow has a label; of one that cannot be read nobody knows."""
+    try:
+        made_with = {entry.label for entry in kit.store.entries(name) if not entry.pruned}
+        return label in made_with or bool(_labelled(kit, name, label))
+    except CheckpointError as damage:
+        click.echo(f"warning: {safe(name)} cannot be read: {safe(damage.message)}", err=True)
+        return False
 
 
 def _list_workflows(output: Output, kit: Kit, book: RunBook, page: Page) -> None:

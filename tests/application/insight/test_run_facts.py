@@ -42,6 +42,8 @@ def deed(service: CheckpointService, what: str) -> None:
         event("W", "WORKFLOW_COMPLETED", {})
     elif what == "pin":
         service.pin("W@latest")
+    elif what == "note":
+        service.annotate("W@latest", labels=[f"label-{len(service.events('W')) % 3}"])
     elif what == "recover":
         service.recover_workflow("W")
     elif service.list_checkpoints("W", 5):
@@ -61,6 +63,7 @@ DEEDS = [
     "end",
     "prune",
     "pin",
+    "note",
     "recover",
 ]
 
@@ -93,6 +96,21 @@ def test_facts_tell_how_a_run_says_that_it_stands() -> None:
     )
     assert found.agents == {"plan", "a"}
     assert found.is_settled
+
+
+def test_labels_that_were_given_later_are_known_until_they_are_taken_away() -> None:
+    kit = make_kit()
+    service = CheckpointService(kit)
+    service.create_checkpoint("W", {"n": 1})
+    service.create_checkpoint("W", {"n": 2})
+    service.annotate("W@1", labels=["good", "kept"])
+    service.annotate("W@2", labels=["bad"])
+    known = facts(kit)
+    assert known.labels == {"good", "kept", "bad"}
+    service.annotate("W@1", labels=["kept"])
+    assert facts(kit, known).labels == facts(kit).labels == {"kept", "bad"}
+    service.delete("W@2")
+    assert facts(kit, known).labels == facts(kit).labels == {"kept"}
 
 
 def test_what_a_skipped_agent_asked_is_open_no_more() -> None:

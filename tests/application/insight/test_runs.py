@@ -420,6 +420,7 @@ def test_rows_are_filtered() -> None:
     service.create_checkpoint("Order-1", {}, agent_id="plan")
     service.create_checkpoint("order-2", {}, agent_id="write", type=CheckpointType.WORKFLOW_COMPLETE)
     service.create_checkpoint("other", {})
+    service.annotate("other@1", labels=["For the Review"])
 
     def chosen(**more: Any) -> list[str]:
         return [row.workflow_id for row in book.page(RunFilter(**more), None, 10)[0]]
@@ -428,6 +429,7 @@ def test_rows_are_filtered() -> None:
     assert chosen(statuses=frozenset({"completed", "failed"})) == ["order-2"]
     assert chosen(agent="plan") == ["Order-1"]
     assert chosen(label="nobody") == []
+    assert chosen(label="For the Review") == chosen(text="review") == ["other"]
     assert chosen(text="ORDER") == ["order-2", "Order-1"]
     assert chosen(text="writ") == ["order-2"]
     since = datetime.fromisoformat(book.all()[1][0].last_activity)

@@ -50,6 +50,13 @@ def test_checkpoints_are_found_by_name_uuid_and_checksum(service: CheckpointServ
     assert found(service, "Order/1@99") == [] and found(service, "@event:1") == []
 
 
+def test_labels_are_found_that_checkpoints_were_given(service: CheckpointService) -> None:
+    service.annotate("Order/1@2", labels=["golden"])
+    service.annotate("my order@1", labels=["golden", "old"])
+    [hit] = found(service, "golden")
+    assert (hit.kind, hit.id, hit.detail) == ("label", "golden", "in 2 workflows")
+
+
 def test_agents_and_errors_are_found(service: CheckpointService) -> None:
     assert [(hit.kind, hit.id) for hit in found(service, "planner")] == [
         ("agent", "planner"),

@@ -52,6 +52,22 @@ def test_work_that_goes_from_one_agent_to_the_next_is_linked() -> None:
     assert [(span.step, span.end_ms) for span in drawn.lanes[1].spans] == [("b", None)]
 
 
+def test_labels_that_were_given_later_are_drawn_and_lengthen_nothing() -> None:
+    kit = make_kit()
+    service = CheckpointService(kit)
+    service.create_checkpoint("W", {"n": 1})
+    service.create_checkpoint("W", {"n": 2})
+    service.create_checkpoint("W", {"n": 3})
+    before = timeline(kit, "W")
+    service.annotate("W@2", labels=["bad"])
+    service.annotate("W@2", labels=[])
+    service.annotate("W@1", labels=["good", "kept"])
+    service.annotate("W@3", labels=["last"])
+    drawn = timeline(kit, "W")
+    assert drawn.checkpoints.label == ["good, kept", None, "last"]
+    assert (drawn.begin_ms, drawn.end_ms, drawn.marks) == (before.begin_ms, before.end_ms, [])
+
+
 def asked() -> Kit:
     kit = make_kit()
     asking().run_sync(CheckpointService(kit), "W", options=RunOptions(waits=False))

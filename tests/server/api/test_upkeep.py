@@ -178,6 +178,13 @@ def test_a_label_that_was_given_later_is_listed_by(served):
     found = call.get("/v1/checkpoints?run=WF%2F1&label=release")["items"]
     assert [row["id"] for row in found] == ["WF/1@2"]
     assert call.get("/v1/checkpoints?run=WF%2F1&label=other")["items"] == []
+    assert call.get("/v1/checkpoints?label=release&count=true") == {
+        "items": found,
+        "next_cursor": None,
+        "is_complete": True,
+        "total": 1,
+    }
+    assert call.get("/v1/checkpoints?label=other")["items"] == []
 
 
 @pytest.mark.parametrize(

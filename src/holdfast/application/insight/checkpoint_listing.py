@@ -25,7 +25,7 @@ class CheckpointFilter:
 
     Attributes:
         since, until: made at that moment or later, and not after it.
-        labelled: numbers of those, of the one workflow, that were given the label after they were made.
+        labelled: workflow and number of those that were given the label after they were made.
     """
 
     workflow_id: str | None = None
@@ -35,15 +35,15 @@ class CheckpointFilter:
     label: str | None = None
     since: datetime | None = None
     until: datetime | None = None
-    labelled: frozenset[int] = frozenset()
+    labelled: frozenset[tuple[str, int]] = frozenset()
 
-    def matches(self, entry: Entry) -> bool:
+    def matches(self, workflow_id: str, entry: Entry) -> bool:
         """Tell whether a checkpoint is asked for."""
         return (
             self.agent in (None, entry.agent)
             and self.status in (None, entry.status)
             and self.type in (None, entry.type)
-            and (self.label in (None, entry.label) or entry.sequence in self.labelled)
+            and (self.label in (None, entry.label) or (workflow_id, entry.sequence) in self.labelled)
             and (self.since is None or entry.timestamp >= timestamp_text(self.since))
             and (self.until is None or entry.timestamp <= timestamp_text(self.until))
         )
@@ -70,14 +70,14 @@ def checkpoint_page(
         if len(rows) == limit or looked_at == LOOKED_AT_MAX:
             return rows, write_cursor("checkpoints", last) if last else None
         looked_at, last = looked_at + 1, place
-        if wanted.matches(entry):
+        if wanted.matches(place[1], entry):
             rows.append(checkpoint_row(place[1], entry))
     return rows, None
 
 
 def matched(book: RunBook, wanted: CheckpointFilter) -> Iterator[bool]:
     """Tell of each checkpoint that is kept whether it is asked for."""
-    return (wanted.matches(entry) for _, entry in _placed(book, wanted.workflow_id, None))
+    return (wanted.matches(place[1], entry) for place, entry in _placed(book, wanted.workflow_id, None))
 
 
 def _placed(book: RunBook, workflow_id: str | None, after: Place | None) -> Iterator[Placed]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from holdfast.application.draft import CREATED_EVENT
@@ -18,7 +19,7 @@ from holdfast.application.recovery.incomplete import ENDS
 from holdfast.application.recovery.recovering import RECOVERED_EVENT
 from holdfast.application.writer import PRUNED_EVENT
 from holdfast.domain import run_events
-from holdfast.domain.annotation import NOTED_EVENT
+from holdfast.domain.annotation import NOTED_EVENT, read_annotation
 from holdfast.domain.checkpoint import STATUS_EVENT
 from holdfast.domain.errors import CheckpointError
 from holdfast.domain.event import Event
@@ -53,7 +54,8 @@ class RunFacts:
     Attributes:
         newest: its newest checkpoint that is kept.
         checkpoints: how many are kept.
-        agents, labels: names that its checkpoints and last events carry, for filters.
+        agents, made_with: names that its checkpoints, and for agents its last events, carry, for filters.
+        given: labels that checkpoints were given later, each with a checkpoint, as its last events say.
         last_at: when it was last written; that somebody pinned a checkpoint is no work of it.
         told: how its run stands by its own words; empty where it has none.
         error: what went wrong last, in words.
@@ -69,7 +71,8 @@ class RunFacts:
     newest: Entry | None = None
     checkpoints: int = 0
     agents: frozenset[str] = frozenset()
-    labels: frozenset[str] = frozenset()
+    made_with: frozenset[str] = frozenset()
+    given: frozenset[tuple[int, str]] = frozenset()
     last_at: str = ""
     told: str = ""
     error: str = ""
@@ -78,6 +81,11 @@ class RunFacts:
     last_type: str = ""
     recovery: str = ""
     problem: str = ""
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """All labels that its checkpoints have."""
+        return self.made_with.union(label for _, label in self.given)
 
     @property
     def is_settled(self) -> bool:
@@ -123,7 +131,7 @@ def _read(kit: Kit, workflow_id: str, head: Head, known: RunFacts | None) -> Run
 def _with_entries(kit: Kit, facts: RunFacts, seen: int) -> RunFacts:
     """Count the checkpoints since one that was seen; the newest is read anew, its status may have changed."""
     newest, count = None, facts.checkpoints if seen else 0
-    agents, labels = set(facts.agents), set(facts.labels)
+    agents, labels, kept = set(facts.agents), set(facts.made_with), set[int]()
     for entry in kit.store.entries(facts.workflow_id, newest_first=True):
         if entry.pruned:
             continue
@@ -131,6 +139,7 @@ def _with_entries(kit: Kit, facts: RunFacts, seen: int) -> RunFacts:
         if entry.sequence <= seen:
             break
         count += 1
+        kept.add(entry.sequence)
         _remember(agents, entry.agent)
         _remember(labels, entry.label)
     last_at = max(facts.last_at, newest.timestamp if newest else "")
@@ -139,7 +148,8 @@ def _with_entries(kit: Kit, facts: RunFacts, seen: int) -> RunFacts:
         newest=newest,
         checkpoints=count,
         agents=frozenset(agents),
-        labels=frozenset(labels),
+        made_with=frozenset(labels),
+        given=frozenset(one for one in facts.given if one[0] <= seen or one[0] in kept),
         last_at=last_at,
     )
 
@@ -187,7 +197,7 @@ def _with_told(facts: RunFacts, event: Event) -> RunFacts:
     if event.type == STATUS_EVENT:
         return replace(facts, error=words(data.get("error_message")) or facts.error)
     if event.type == NOTED_EVENT:
-        return facts
+        return replace(facts, given=_given(facts.given, event))
     if event.type in ENDS:
         return replace(facts, ended=ENDS[event.type], error=words(data.get("error")) or facts.error)
     if event.type == run_events.AGENT_SKIPPED:
@@ -196,6 +206,15 @@ def _with_told(facts: RunFacts, event: Event) -> RunFacts:
     if event.type == run_events.APPROVAL_REQUESTED:
         return replace(facts, open=facts.open | {question})
     return replace(facts, open=facts.open - {question})
+
+
+def _given(before: frozenset[tuple[int, str]], event: Event) -> frozenset[tuple[int, str]]:
+    """Put what was said last about a checkpoint in the place of what was said before."""
+    if event.cp_seq is None:
+        return before
+    others = {one for one in before if one[0] != event.cp_seq}
+    said = ((event.cp_seq, label) for label in read_annotation(event.data, event.seq).labels)
+    return frozenset(others.union(islice(said, max(NAMES_MAX - len(others), 0))))
 
 
 def _is_part_of(step_id: str, event: Event) -> bool:

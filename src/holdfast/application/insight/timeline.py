@@ -16,6 +16,7 @@ from holdfast.application.kit import Kit
 from holdfast.application.recovery.recovering import RECOVERED_EVENT
 from holdfast.application.sessions.passing_on import HANDED_OFF_EVENT, TAKEN_OVER_EVENT
 from holdfast.domain import run_events
+from holdfast.domain.annotation import NOTED_EVENT, read_annotation
 from holdfast.domain.event import Event
 from holdfast.domain.record import Entry
 from holdfast.domain.reducers import DECISION_EVENT
@@ -74,7 +75,12 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointColumns:
-    """Checkpoints in order, one column for each thing known; `lane` is -1 where no agent made it."""
+    """Checkpoints in order, one column for each thing known.
+
+    Attributes:
+        lane: -1 where no agent made it.
+        label: all that it has, with commas between them.
+    """
 
     sequence: list[int] = field(default_factory=list)
     time_ms: list[float] = field(default_factory=list)
@@ -128,14 +134,16 @@ def timeline(kit: Kit, workflow_id: str, *, has_words: bool = True) -> Timeline:
     newest = list(islice(kit.store.entries(workflow_id, newest_first=True), CHECKPOINTS_MAX + 1))
     entries = [entry for entry in reversed(newest[:CHECKPOINTS_MAX]) if not entry.pruned]
     after = max(kit.store.head(workflow_id).event_seq - EVENTS_MAX, 0)
-    events = _events(kit, workflow_id, after)
+    told = _events(kit, workflow_id, after)
+    # What somebody says of a checkpoint afterwards is no part of the work: it may be weeks later.
+    events = [event for event in told if event.type != NOTED_EVENT]
     looked = Looked(workflow_id, (), tuple(slim(one) for one in events if one.type in _ATTEMPTS))
     attempts = attempts_of(looked)
     # A checkpoint of an agent names the step: one for each item, or each round of a loop.
     agent_of = {one.step_id: one.agent for one in attempts}
     makers = [None if entry.agent is None else agent_of.get(entry.agent, entry.agent) for entry in entries]
     lanes = _lanes(attempts, makers)
-    columns = _columns(entries, makers, lanes)
+    columns = _columns(entries, makers, lanes, _given(told))
     spans = _spans(attempts)
     marked = [event for event in events if event.type in _MARKED][-MARKS_MAX:]
     begin_ms, end_ms = _ends(columns, events)
@@ -152,8 +160,14 @@ def timeline(kit: Kit, workflow_id: str, *, has_words: bool = True) -> Timeline:
 
 
 def _events(kit: Kit, workflow_id: str, after: int) -> list[Event]:
-    lines = event_lines(kit, workflow_id, after, _ATTEMPTS | _MARKED)
+    lines = event_lines(kit, workflow_id, after, _ATTEMPTS | _MARKED | {NOTED_EVENT})
     return [line.event for line in lines if line.event is not None]
+
+
+def _given(events: Iterable[Event]) -> dict[int, tuple[str, ...]]:
+    """Answer the labels that checkpoints were given after they were made: what was said last holds."""
+    noted = (event for event in events if event.type == NOTED_EVENT and event.cp_seq is not None)
+    return {event.cp_seq or 0: read_annotation(event.data, event.seq).labels for event in noted}
 
 
 def _lanes(attempts: Iterable[Attempt], makers: Iterable[str | None]) -> dict[str, int]:
@@ -163,7 +177,12 @@ def _lanes(attempts: Iterable[Attempt], makers: Iterable[str | None]) -> dict[st
     return {name: number for number, name in enumerate(names)}
 
 
-def _columns(entries: list[Entry], makers: list[str | None], lanes: dict[str, int]) -> CheckpointColumns:
+def _columns(
+    entries: list[Entry],
+    makers: list[str | None],
+    lanes: dict[str, int],
+    given: dict[int, tuple[str, ...]],
+) -> CheckpointColumns:
     columns = CheckpointColumns()
     for entry, maker in zip(entries, makers, strict=True):
         columns.sequence.append(entry.sequence)
@@ -171,7 +190,8 @@ def _columns(entries: list[Entry], makers: list[str | None], lanes: dict[str, in
         columns.type.append(entry.type)
         columns.status.append(entry.status)
         columns.lane.append(NO_LANE if maker is None else lanes[maker])
-        columns.label.append(entry.label)
+        labels = (*filter(None, [entry.label]), *given.get(entry.sequence, ()))
+        columns.label.append(", ".join(labels) or None)
     return columns
 
 

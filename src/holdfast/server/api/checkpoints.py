@@ -132,13 +132,21 @@ def list_checkpoints(desk: Desk, asked: Asked[CheckpointsQuery, None]) -> Checkp
     return CheckpointPage(rows, following, is_complete, total)
 
 
-def _labelled(desk: Desk, query: CheckpointsQuery) -> frozenset[int]:
-    """Answer the checkpoints of one workflow that were given a label later; of all of them nobody knows."""
-    if query.run is None or query.label is None:
+def _labelled(desk: Desk, query: CheckpointsQuery) -> frozenset[tuple[str, int]]:
+    """Answer the checkpoints that were given a label later; of all workflows what their last events say."""
+    if query.label is None:
         return frozenset()
+    if query.run is None:
+        known = (facts for _, facts in desk.runs.all())
+        return frozenset(
+            (facts.workflow_id, number)
+            for facts in known
+            for number, label in facts.given
+            if label == query.label
+        )
     found = [Found(query.run, entry) for entry in desk.kit.store.entries(query.run) if not entry.pruned]
     said = annotations_of(desk.reader, query.run, found)
-    return frozenset(sequence for sequence, one in said.items() if query.label in one.labels)
+    return frozenset((query.run, number) for number, one in said.items() if query.label in one.labels)
 
 
 def show_checkpoint(desk: Desk, asked: Asked[None, None]) -> Answer:
