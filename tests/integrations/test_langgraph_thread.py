@@ -75,6 +75,46 @@ def test_what_is_read_once_is_not_read_again(monkeypatch):
     assert channels(reader, config_of("t")) == {"n": 21} and read.count == 21
 
 
+def test_of_a_thread_that_others_recorded_in_only_that_is_read(monkeypatch):
+    service = make_service(MemoryStore())
+    writer, other = HoldfastSaver(service), HoldfastSaver(service)
+    configs = chain(writer, LONG)
+    for saver in (writer, other):
+        assert saver.get_tuple(config_of("t", "child:1")) is None
+    read = Read(monkeypatch)
+    for number in range(1, 4):
+        other.put_writes(configs[0], [("late", number)], f"task{number}")
+        others = read.count
+        config = put(writer, configs[-1], {"n": LONG + number}, LONG + number)
+        writer.put_writes(config, [("n", number)], "task")
+        # Nor is a namespace that the thread does not have looked for in all of it again.
+        assert writer.get_tuple(config_of("t", "child:1")) is None
+        assert read.count - others <= 3
+        assert got(writer, config).pending_writes == [("task", "n", number)]
+        assert list(got(writer, configs[0]).pending_writes or ())[-1] == (f"task{number}", "late", number)
+        configs.append(config)
+
+
+def test_what_was_not_kept_is_forgotten_also_where_others_came_in_between(monkeypatch):
+    saver = HoldfastSaver(make_service(MemoryStore()))
+    first = chain(saver, 1)[0]
+    saver.put_writes(first, [("n", 1)], "one")
+    thread = saver._recorder.thread("t")
+    with thread:
+        on_the_way = thread.queued
+    # Something of others, of which this process does not know.
+    saver._service.append_event("langgraph/t", "OTHERS", {})
+    assert on_the_way is not None
+    is_kept = Recording.is_kept
+    monkeypatch.setattr(
+        Recording, "is_kept", lambda self, ticket: ticket is not on_the_way and is_kept(self, ticket)
+    )
+    saver.put_writes(first, [("n", 2)], "two")
+    read = Read(monkeypatch)
+    assert [write[0] for write in got(saver, first).pending_writes or ()] == ["one", "two"]
+    assert read.count == 4
+
+
 def test_a_namespace_that_was_not_touched_for_long_is_found():
     writer, reader = two_savers()
     inner = chain(writer, 2, ns="child:1")

@@ -125,6 +125,8 @@ class Thread:
         self._after = 0
         self._head = 0
         self.is_read = False
+        #: Whether what was queued here last, and what others recorded before it, is still to be taken in.
+        self._is_behind = False
         #: Whether something waited for its store when it was last asked: it may be written as something else.
         self._is_ahead = False
         self._puts: dict[tuple[str, str], Put] = {}
@@ -153,7 +155,7 @@ class Thread:
             # Erased, perhaps by others: the journal is as long as before, and says nothing more.
             self._key = key
             self.lost()
-        if self.is_read and self.recording.waits(self.workflow_id):
+        if self.is_read and not self._is_behind and self.recording.waits(self.workflow_id):
             # In no journal yet: what is remembered is all there is of it, and the ladder adds nothing to it.
             self._is_ahead = True
             return
@@ -166,6 +168,7 @@ class Thread:
                 self._read(max(head - _FIRST_EVENTS, 0), head)
                 return
             self._take(events)
+        self._is_behind = False
 
     def newest(self, ns: str) -> Put | None:
         """Answer the newest checkpoint of a namespace: the one that was put last."""
@@ -236,22 +239,25 @@ class Thread:
             self._take_writes(told)
 
     def _follows(self, ticket: Ticket) -> bool:
-        """Move on to what was queued; if others came in between, everything is read again.
+        """Move on to what was queued; if others came in between, it is read after what they recorded.
 
         Where what was queued before still waits for its store, only the ladder of this process can have come
         in between, and nothing of it can be read.
         """
-        seq = ticket.commit.events[-1].seq
-        is_next = seq == self._head + 1 or self.recording.waits(self.workflow_id)
-        self.is_read = self.is_read and is_next
-        self._head = seq
-        self._queued = ticket
-        return self.is_read
+        seq, before = ticket.commit.events[-1].seq, self._queued
+        is_next = self.is_read and (seq == self._head + 1 or self.recording.waits(self.workflow_id))
+        if is_next:
+            self._head = seq
+        elif before is not None and not self.recording.is_kept(before):
+            self.lost()
+        self._queued, self._is_behind = ticket, not is_next
+        return is_next
 
     @property
     def is_sure(self) -> bool:
         """Whether it was read, and nothing that was taken in since is known to have failed."""
-        return self.is_read and (self._queued is None or self._queued.error is None)
+        is_read = self.is_read and not self._is_behind
+        return is_read and (self._queued is None or self._queued.error is None)
 
     @property
     def queued(self) -> Ticket | None:
