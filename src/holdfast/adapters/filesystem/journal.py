@@ -31,6 +31,7 @@ from holdfast.adapters.filesystem.ring_files import (
     find_damage,
     open_lock,
     ring_path,
+    write_named,
 )
 from holdfast.domain.value import value
 
@@ -309,24 +310,11 @@ class Journal:
             raise JournalPoisoned("frames of others cannot be read: appending now would overwrite them")
         lsn, chain = self.end, self.chain
         data, digest = encode_frame(lsn, self.durable, self.token, chain, payload)
-        self.ring.write(data, lsn)
-        self._check_name(lsn, len(data))
+        # Whoever puts another ring there has the lock, too.
+        write_named(self.ring, self._ring_place, data, lsn)
         self.end, self.chain = lsn + len(data), digest
         self.page.publish(self.generation, self.end, digest)
         return Appended(lsn, self.end, chain, digest, self.ring)
-
-    def _check_name(self, lsn: int, length: int) -> None:
-        """Refuse a frame that was written into a ring without a name, where it would be lost.
-
-        Asked once it is written, while the device is at work. Who puts another ring there has the lock, too.
-        """
-        try:
-            self._ring_place.check()
-        except BaseException:
-            # Nobody was told of it. If the ring gets its name back, what was refused must not be found in it.
-            with suppress(OSError):
-                self.ring.write(bytes(length), lsn)
-            raise
 
     def sync(self, frame: Appended) -> None:
         """Make a frame, and all before it, durable; raises if that failed for anyone."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from holdfast.adapters.filesystem.disk import Disk
+from holdfast.adapters.filesystem.named import Named
 from holdfast.adapters.filesystem.ring import Ring, Superblock
 from holdfast.domain.value import value
 
@@ -163,6 +164,24 @@ def discard_others(disk: Disk, generation: int) -> None:
         if other != generation:
             disk.unlink(ring_path(other))
     disk.sync_folder(FOLDER)
+
+
+def write_named(ring: Ring, place: Named, data: bytes, lsn: int) -> None:
+    """Write at a position of a ring that still has its name: what is written into any other is lost.
+
+    The look at the name is had once it is written, while the device is at work.
+
+    Raises:
+        StoreNotFoundError: it has it no more. If it gets it back, what was refused is not found in it.
+    """
+    ring.write(data, lsn)
+    try:
+        place.check()
+    except BaseException:
+        # Nobody was told of it.
+        with suppress(OSError):
+            ring.write(bytes(len(data)), lsn)
+        raise
 
 
 def _set_headless_aside(disk: Disk, path: str) -> Damage:
