@@ -236,6 +236,23 @@ def test_an_expected_sequence_that_another_service_made_is_believed() -> None:
             other.create_checkpoint("W", {"a": 4}, expected_sequence=2)
 
 
+def test_what_is_expected_is_the_newest_that_was_not_removed() -> None:
+    service = make_service()
+    for number in range(3):
+        service.create_checkpoint("W", {"n": number})
+    service.delete("W@3")
+    newest = service.list_checkpoints("W", limit=1)[0].id
+    assert service.create_checkpoint("W", {"n": 9}, expected_sequence=newest.sequence).sequence == 4
+    with pytest.raises(CheckpointConflictError):
+        service.create_checkpoint("W", {"n": 10}, expected_sequence=newest.sequence)
+    for sequence in (4, 2, 1):
+        service.delete(f"W@{sequence}")
+    with pytest.raises(CheckpointConflictError):
+        service.create_checkpoint("W", {"n": 11}, expected_sequence=2)
+    assert service.create_checkpoint("W", {"n": 11}, expected_sequence=0).sequence == 5
+    assert service.load_latest("W").context == {"n": 11}  # type: ignore[union-attr]
+
+
 def test_an_expected_sequence_that_is_wrong_is_a_conflict() -> None:
     with make_service() as service:
         service.create_checkpoint("W", {"a": 1}, expected_sequence=0)

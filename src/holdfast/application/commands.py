@@ -39,7 +39,7 @@ class CheckpointOptions(TypedDict, total=False):
     dependent_checkpoint_ids: Iterable[CheckpointName]
     #: Also record a state that is the same as the last one.
     force: bool
-    #: Refuse unless this is the last checkpoint's sequence; 0: there is none yet.
+    #: Refuse unless this is the sequence of the last checkpoint that is left; 0: there is none.
     expected_sequence: int | None
     #: Fields of the state given, or dotted paths, of lists that only ever grow: saves comparing them.
     append_only: Iterable[str]

@@ -114,6 +114,15 @@ def living(store: Store, workflow_id: str) -> Iterator[Entry]:
     return (entry for entry in store.entries(workflow_id, newest_first=True) if not entry.pruned)
 
 
+def newest_kept(store: Store, workflow_id: str, head: Head) -> int:
+    """Answer the last checkpoint that callers see: not one that was removed; 0 if none is left."""
+    entries = store.entries(workflow_id, newest_first=True)
+    last = next(entries, None)
+    if last is None or last.sequence != head.sequence or not last.pruned:
+        return head.sequence
+    return next((entry.sequence for entry in entries if not entry.pruned), 0)
+
+
 def _selected(store: Store, ref: CheckpointRef) -> Found:
     if ref.sequence is not None and not ref.back:
         return _numbered(store, ref.workflow_id, ref.sequence)

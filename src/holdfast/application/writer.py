@@ -21,7 +21,7 @@ from holdfast.application.housekeeping import Housekeeper, KeyframeJob
 from holdfast.application.intent import EventIntent, StateIntent, event_after, make, plain_of_event
 from holdfast.application.kit import Kit
 from holdfast.application.loading import load_base
-from holdfast.application.resolve import name_taken
+from holdfast.application.resolve import name_taken, newest_kept
 from holdfast.application.secrecy.sealing import sealer_for
 from holdfast.application.snapshot import Snapshot, promise_broken, take
 from holdfast.application.telling import Teller
@@ -333,7 +333,7 @@ class Writer:
         # The caller may know better than what is remembered here: others write, too.
         slot.base = None
         base = self._base(slot)
-        if expected == base.head.sequence:
+        if expected in (base.head.sequence, newest_kept(self._kit.store, command.workflow_id, base.head)):
             return base
         raise CheckpointConflictError(
             f"the last checkpoint is {base.head.sequence}, not {expected}",

@@ -12,6 +12,7 @@ from holdfast.application.faults.waiting import Held, Spilled, Waiting
 from holdfast.application.intent import Intent, Made, StateIntent, make
 from holdfast.application.kit import Kit
 from holdfast.application.loading import load_base
+from holdfast.application.resolve import newest_kept
 from holdfast.application.telling import Teller
 from holdfast.domain.errors import (
     CheckpointConflictError,
@@ -167,12 +168,21 @@ class Drain:
         """Make one again, or refuse it where its caller made it depend on what is no longer so."""
         base = base or load_base(self._kit, held.workflow_id).base
         intent = self._intent(held)
-        if _is_unexpected(intent, base):
+        if self._is_unexpected(intent, base):
             came_first = CheckpointConflictError("another checkpoint came first", place=held.workflow_id)
             self._refuse(held, came_first)
             return
         intent = _placed(intent, held, base)
         held.made = make(self._kit, intent, base, self._teller, held.ticket.commit.token)
+
+    def _is_unexpected(self, intent: Intent, base: Base) -> bool:
+        """Tell whether a caller made its checkpoint depend on being the next one, and it no longer is."""
+        if not isinstance(intent, StateIntent):
+            return False
+        asked = intent.subject.command
+        if asked.expected_sequence in (None, base.head.sequence):
+            return False
+        return asked.expected_sequence != newest_kept(self._kit.store, asked.workflow_id, base.head)
 
     def _intent(self, held: Held) -> Intent:
         if isinstance(held.intent, Spilled):
@@ -249,14 +259,6 @@ def _placed(intent: Intent, held: Held, base: Base) -> Intent:
     if not isinstance(intent, StateIntent) or held.as_of is None or held.as_of == base.head.event_seq:
         return intent
     return replace(intent, subject=replace(intent.subject, as_of=held.as_of))
-
-
-def _is_unexpected(intent: Intent, base: Base) -> bool:
-    """Tell whether a caller made its checkpoint depend on being the next one, and it no longer is."""
-    if not isinstance(intent, StateIntent):
-        return False
-    expected = intent.subject.command.expected_sequence
-    return expected is not None and expected != base.head.sequence
 
 
 def _concerns_later(held: Held, head: Head) -> bool:
