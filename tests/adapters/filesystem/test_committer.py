@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+
 import pytest
 
+from holdfast.adapters.filesystem import layout
 from holdfast.adapters.filesystem.disk import Disk
 from holdfast.adapters.filesystem.store import FilesystemStore
-from holdfast.domain.errors import CheckpointConflictError, CheckpointNotFoundError
+from holdfast.domain.errors import CheckpointConflictError, CheckpointNotFoundError, CheckpointWriteError
 from holdfast.domain.record import Commit, Head
 from tests.adapters.filesystem import commits
 from tests.adapters.filesystem.conftest import JOURNAL_BYTES
@@ -90,3 +94,48 @@ def test_a_large_keyframe_is_written_beside_the_journal(store, fill):
     keyframe = commits.keyframe(2, b"k" * JOURNAL_BYTES)
     store.put_keyframe("wf", keyframe)
     assert store.keyframe("wf", 2) == keyframe.data
+
+
+def test_a_manifest_that_is_made_anew_costs_no_other_workflow_its_commits(store, fill, root, monkeypatch):
+    fill("a", 2)
+    fill("b", 2)
+    store.settle()
+    store.close()
+    (root / layout.manifest_path(layout.workflow_folder("a"))).write_bytes(b"no line")
+    one, other = (FilesystemStore.open(str(root), background=False) for _ in range(2))
+    settler = one._writer().settler
+    settle = settler.settle
+    late: list[list[Exception | None]] = []
+
+    def overtaken():
+        settle()
+        if not late:
+            late.append(other.commit([commits.checkpoint("b", other.head("b"))]))
+
+    monkeypatch.setattr(settler, "settle", overtaken)
+    assert one.commit([commits.checkpoint("a", one.head("a"))]) == [None]
+    assert late == [[None]] and one.head("b").sequence == 3
+    one.settle()
+    one.close()
+    other.close()
+    with contextlib.closing(FilesystemStore.open(str(root), read_only=True)) as again:
+        assert [again.head(name).sequence for name in ("a", "b")] == [3, 3]
+
+
+@pytest.mark.parametrize("call", ["append", "sync"])
+def test_who_reads_while_a_commit_fails_misses_nothing(store, fill, monkeypatch, call):
+    fill("wf", 3)
+    committer = store._writer()
+
+    def failing(*_):
+        raise OSError(errno.ENOSPC, "no room")
+
+    reading = store._fresh()
+    with monkeypatch.context() as patch:
+        patch.setattr(committer.journal, call, failing)
+        with pytest.raises(CheckpointWriteError):
+            store.commit([commits.checkpoint("other", Head())])
+    assert reading.manifest("wf").last.sequence == 3
+    assert store.head("wf").sequence == 3
+    assert store.commit([commits.checkpoint("wf", store.head("wf"))]) == [None]
+    assert store.head("wf").sequence == 4

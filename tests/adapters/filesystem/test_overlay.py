@@ -76,8 +76,10 @@ def test_dropping_forgets_only_what_the_files_hold(disk):
     overlay.drop(8)
     assert [operation.data for operation in overlay.of("f")] == [b"two"]
     assert [pending.end for pending in overlay.through(16)] == [16]
-    overlay.clear()
-    assert overlay.paths() == []
+    overlay.renew([(frame(24), [Operation(Kind.WRITE, "g", 0, b"three")])])
+    assert overlay.paths() == ["g"] and [pending.end for pending in overlay.through(24)] == [24]
+    overlay.renew(())
+    assert overlay.paths() == [] and overlay.through(24) == []
 
 
 def test_folders_of_pending_files_are_listed(disk):

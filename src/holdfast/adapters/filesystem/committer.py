@@ -69,6 +69,8 @@ class Committer:
         self._closed = False
         #: Up to where files held everything when we last looked.
         self._applied = 0
+        #: Whether the journal has to tell everything again.
+        self._is_over = False
         self._standings: OrderedDict[str, Standing] = OrderedDict()
         self._sound: set[str] = set()
         self.leases = Leases(disk, clock, self._keep_lease)
@@ -114,10 +116,14 @@ class Committer:
     def _follow(self) -> bool:
         try:
             forget, frames = self.journal.catch_up()
-            if forget:
+            told = [(frame, frame.operations()) for frame in frames]
+            if forget or self._is_over:
                 self._forget()
-            for frame in frames:
-                self._take_up(frame)
+                self._overlay.renew(told)
+                self._is_over = False
+            else:
+                for frame, operations in told:
+                    self._take_up(frame, operations)
             applied = self.journal.page.mark(Page.APPLIED, self.journal.generation)
             if frames or applied != self._applied:
                 self._overlay.drop(applied)
@@ -127,8 +133,7 @@ class Committer:
             raise
         return forget or bool(frames)
 
-    def _take_up(self, frame: Frame) -> None:
-        operations = frame.operations()
+    def _take_up(self, frame: Frame, operations: list[Operation]) -> None:
         self._overlay.add(frame, operations)
         self._ends.follow(operations)
         for operation in operations:
@@ -138,12 +143,13 @@ class Committer:
             self.trails.follow(folder)
 
     def _start_over(self) -> None:
-        """After what ended halfway, forget all: the journal tells it again. Needs the mutex."""
+        """After what ended halfway, let the journal tell all again. Needs the mutex."""
+        # What is pending stays until then: who reads in between must not miss what was acknowledged.
+        self._is_over = True
         self._forget()
         self.journal.rewind()
 
     def _forget(self) -> None:
-        self._overlay.clear()
         self._applied = 0
         self._ends.clear()
         self._standings.clear()
@@ -339,7 +345,8 @@ class Committer:
                 damaged = self.views.unsound_manifest(workflow_id)
                 if damaged is not None and not self._overlay.of(path):
                     remake_manifest(self._disk, self.files, self.views, workflow_id, damaged)
-                    self._forget()
+                    # What is pending of other files was committed meanwhile, and stays so.
+                    self._start_over()
         self._sound.add(workflow_id)
 
     # -- leases ------------------------------------------------------------------------------

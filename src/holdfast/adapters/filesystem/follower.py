@@ -38,18 +38,20 @@ class Follower:
                 return self._take_up()
             except BaseException:
                 # Half a look is none: start over at the next one.
-                self._overlay.clear()
+                self._overlay.renew(())
                 self.trails.forget()
                 self._reader.close()
                 raise
 
     def _take_up(self) -> bool:
         forget, frames = self._reader.refresh()
+        told = [(frame, frame.operations()) for frame in frames]
         if forget:
-            self._overlay.clear()
+            self._overlay.renew(told)
             self.trails.forget()
-        for frame in frames:
-            self._overlay.add(frame, frame.operations())
+        else:
+            for frame, operations in told:
+                self._overlay.add(frame, operations)
         self._overlay.drop(self._reader.settled)
         return forget or bool(frames)
 

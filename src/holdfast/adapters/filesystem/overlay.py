@@ -75,13 +75,14 @@ class Overlay:
                 del self._by_path[operation.path]
                 self._uneven.discard(operation.path)
 
-    def clear(self) -> None:
+    def renew(self, frames: Iterable[tuple[Frame, list[Operation]]]) -> None:
+        """Take frames in the place of all that was pending, at once: who reads meanwhile misses nothing."""
         with self._lock:
             self._drops += 1
             self._frames.clear()
-            self._new.clear()
             self._by_path.clear()
             self._uneven.clear()
+            self._new = deque(Pending(one.lsn, one.end, one.previous, one.digest, ops) for one, ops in frames)
 
     def of(self, path: str) -> tuple[Operation, ...]:
         return self.version(path)[1]
