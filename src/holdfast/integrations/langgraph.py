@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Any
 
 from holdfast.application.service import CheckpointService
+from holdfast.application.stored_state import StoredState
 from holdfast.bootstrap import open as open_service
 from holdfast.domain.errors import InvalidIdError
 from holdfast.domain.plain import TypeRegistry
@@ -23,8 +24,8 @@ from holdfast.integrations.collecting import Uncollected
 from holdfast.integrations.framework import framework
 from holdfast.integrations.langgraph_listing import listed
 from holdfast.integrations.langgraph_recorder import Place, Recorder
-from holdfast.integrations.langgraph_states import checkpoint_in
-from holdfast.integrations.langgraph_thread import Put, Thread
+from holdfast.integrations.langgraph_states import checkpoint_in, writes_in
+from holdfast.integrations.langgraph_thread import Put
 from holdfast.integrations.langgraph_upkeep import Upkeep
 from holdfast.integrations.langgraph_values import Values, owned
 
@@ -106,7 +107,10 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
             )
             if put is None:
                 return None
-            checkpoint, writes = self._checkpoint(thread, put), self._writes(put)
+            stored = thread.recording.state(thread.workflow_id, put.sequence)
+            # The checkpoint takes the state apart.
+            writes: Any = writes_in(lambda: stored, put, self._values())
+            checkpoint = self._checkpoint(stored, put)
         config = _config(place.thread_id, put.ns, put.id, is_newest=not place.checkpoint_id)
         return CheckpointTuple(
             config, checkpoint, _metadata(put), _parent_config(place.thread_id, put), writes
@@ -296,18 +300,10 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
     def _upkeep(self) -> Upkeep:
         return Upkeep(self._service, self._recorder, self._values())
 
-    def _checkpoint(self, thread: Thread, put: Put) -> Checkpoint:
-        stored = thread.recording.state(thread.workflow_id, put.sequence)
+    def _checkpoint(self, stored: StoredState, put: Put) -> Checkpoint:
         with Uncollected():
             found: Any = checkpoint_in(stored, put, self._values())
         return found
-
-    def _writes(self, put: Put) -> Any:
-        values = self._values()
-        return [
-            (write.task, write.channel, values.decode(owned(write.value), write.kind))
-            for write in put.ordered()
-        ]
 
     def _thread_ids(self, config: RunnableConfig | None) -> Sequence[str]:
         if config and "thread_id" in config["configurable"]:
@@ -321,12 +317,16 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
             return thread.newest_first(ns, limit)
 
     def _listed(self, thread_id: str, put: Put) -> CheckpointTuple:
+        def stored() -> StoredState:
+            thread = self._recorder.thread(thread_id)
+            return thread.recording.state(thread.workflow_id, put.sequence)
+
         return listed(
             _config(thread_id, put.ns, put.id),
-            lambda: self._checkpoint(self._recorder.thread(thread_id), put),
+            lambda: self._checkpoint(stored(), put),
             _metadata(put),
             _parent_config(thread_id, put),
-            lambda: self._writes(put),
+            lambda: writes_in(stored, put, self._values()),
         )
 
 

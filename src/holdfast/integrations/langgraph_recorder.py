@@ -27,6 +27,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.integrations.collecting import Uncollected
 from holdfast.integrations.framework import framework
+from holdfast.integrations.langgraph_given import told_as_given
 from holdfast.integrations.langgraph_names import read_event, told_event
 from holdfast.integrations.langgraph_states import checkpoint_in, draw
 from holdfast.integrations.langgraph_thread import NOTE, REPEATED, WRITES_EVENT, Put, Thread
@@ -146,8 +147,6 @@ class Recorder:
         told |= {"ns": place.ns} if place.ns else {}
         told |= {"path": task_path} if task_path else {}
         told |= {"replace": True} if all(write[1] in WRITES_IDX_MAP for write in writes) else {}
-        told["writes"] = _told_once(writes)
-        said = told_event(told, self.recording.hides)
 
         def are_told(thread: Thread) -> bool:
             assert place.checkpoint_id is not None
@@ -162,6 +161,10 @@ class Recorder:
                 thread.refresh()
                 if are_told(thread):
                     return on_the_way
+            put = thread.put(place.ns, place.checkpoint_id or "")
+            once = told_as_given(writes, thread.given(put), put.names, put.metadata) if put else writes
+            told["writes"] = _told_once(once)
+            said = told_event(told, self.recording.hides)
             ticket = self.recording.event(AppendEvent(thread.workflow_id, WRITES_EVENT, said))
             data = ticket.result.data
             # A run that lives keeps its secrets, which are hidden in what is recorded.

@@ -14,11 +14,13 @@ from typing import Any
 
 from holdfast.application.nodes import KEPT, Patch
 from holdfast.application.stored_state import StoredState
+from holdfast.domain.errors import CheckpointSchemaError
 from holdfast.domain.state import WorkflowState
+from holdfast.integrations.langgraph_given import GIVEN, START, kind_of, packed_members, with_ids
 from holdfast.integrations.langgraph_names import Hides, told_name, ways_to_tell
-from holdfast.integrations.langgraph_thread import NOTE, Put, Standing
+from holdfast.integrations.langgraph_thread import NOTE, Put, Standing, Write
 from holdfast.integrations.langgraph_told import Space, take_told, write_told
-from holdfast.integrations.langgraph_values import Kind, Values
+from holdfast.integrations.langgraph_values import Kind, Values, owned
 
 ROOT = ""
 MESSAGES = "messages"
@@ -66,8 +68,11 @@ def draw(
     known = told_before if is_on_top and told_before and told_before.key == key else None
     encode = partial(values.hoped, known.kinds if known else {}) if is_hopeful else values.encode
     said, kept, kinds = _channels(checkpoint, known, names, new_versions, encode)
+    given: Mapping[str, bytes] = {}
+    if START in said:
+        said[START], given = packed_members(said[START], kinds.get(START))
     held, table = _space(checkpoint, kinds, told_before.names if told_before else ())
-    known_from_now = Space(checkpoint["id"], dict(checkpoint["channel_versions"]), kinds, table, key)
+    known_from_now = Space(checkpoint["id"], dict(checkpoint["channel_versions"]), kinds, table, key, given)
     spaces = {**_staying(before, ns), ns: known_from_now}
     others = [space.key for name, space in spaces.items() if name != ns]
     told: Any = Patch({NOTE: Patch({key: held}, others)}, ("framework", "thread_id"))
@@ -98,6 +103,38 @@ def checkpoint_in(stored: StoredState, put: Put, values: Values) -> dict[str, An
         "ts": put.ts,
         "channel_values": channels,
     }
+
+
+def writes_in(stored: Callable[[], StoredState], put: Put, values: Values) -> list[tuple[str, str, Any]]:
+    """Answer the writes on a checkpoint: task, channel and value, each value the caller's own.
+
+    Args:
+        stored: answers the state that holds the checkpoint, which is left as it is. It is asked for where a
+            write says what the run was given, and nowhere else.
+    """
+    return [(write.task, write.channel, write_in(stored, put, write, values)) for write in put.ordered()]
+
+
+def write_in(stored: Callable[[], StoredState], put: Put, write: Write, values: Values) -> Any:
+    """Answer the value of a write; see `writes_in`.
+
+    Raises:
+        CheckpointSchemaError: it is what the run was given, and the checkpoint does not hold that.
+    """
+    if write.kind != GIVEN:
+        return values.decode(owned(write.value), write.kind)
+    state = stored()
+    key, space = _held_of(state, put.ns)
+    path = ("context",) if put.ns == ROOT else ("stage_states", key)
+    kind = kind_of(take_told(dict(space))["kinds"].get(START), write.channel)
+    value = state.at(*path, START, write.channel)
+    try:
+        given = with_ids(owned(value), write.value)
+    except (TypeError, ValueError):
+        value = None
+    if value is None:
+        raise CheckpointSchemaError(f"the checkpoint {put.id} does not hold what a write on it refers to")
+    return values.decode(given, kind)
 
 
 def _held_of(stored: StoredState, ns: str) -> tuple[str, Any]:

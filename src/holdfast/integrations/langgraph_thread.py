@@ -215,6 +215,11 @@ class Thread:
         told = self._early.get((ns, checkpoint_id), ())
         return [{key: one[key] for key in one if key not in _OWN} for one in told]
 
+    def given(self, put: Put) -> Mapping[str, bytes]:
+        """Answer what the run was given that began with a checkpoint, if that was recorded here just now."""
+        space = self._known.spaces.get(put.ns)
+        return space.given if space is not None and space.id == put.id else {}
+
     def standing(self) -> Standing:
         """Answer which channels the newest state holds, of which versions; of one that is gone, none."""
         last = self._last if self._last == self.made else 0

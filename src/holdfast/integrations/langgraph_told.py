@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
@@ -80,6 +80,8 @@ class Space:
     names: tuple[str, ...] = ()
     #: What the namespace is called in the state.
     key: str = ""
+    #: What the run was given that began with it, packed; known to who recorded it just now.
+    given: Mapping[str, bytes] = field(default_factory=dict)
 
     @classmethod
     def read(cls, key: str, stored: dict[str, Any]) -> Space:

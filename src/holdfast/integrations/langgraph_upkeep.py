@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from holdfast.application.commands import AppendEvent
 from holdfast.application.service import CheckpointService
 from holdfast.domain.errors import CheckpointNotFoundError
+from holdfast.integrations.langgraph_given import COUNTERS
 from holdfast.integrations.langgraph_names import told_event
 from holdfast.integrations.langgraph_recorder import Place, Recorder
-from holdfast.integrations.langgraph_states import checkpoint_in
+from holdfast.integrations.langgraph_states import checkpoint_in, write_in
 from holdfast.integrations.langgraph_thread import SEED_EVENT, Put, Thread, Write
 from holdfast.integrations.langgraph_values import Values, owned
-
-_COUNTERS = "counters_since_delta_snapshot"
 
 
 class Upkeep:
@@ -86,7 +86,7 @@ class Upkeep:
                 self._take_seed(found, open_channels, at.seed)
                 break
             at = self._parent(thread, at)
-            self._take_writes(found, open_channels, at)
+            self._take_writes(found, open_channels, thread, at)
             if has_value := open_channels & set(at.names):
                 stored = thread.recording.state(thread.workflow_id, at.sequence)
                 values = checkpoint_in(stored, at, self._values)["channel_values"]
@@ -107,22 +107,24 @@ class Upkeep:
             )
         return parent
 
-    def _take_writes(self, found: dict[str, Any], channels: set[str], put: Put) -> None:
+    def _take_writes(self, found: dict[str, Any], channels: set[str], thread: Thread, put: Put) -> None:
         """Add the writes on a checkpoint before those that were found after it."""
+        stored = partial(thread.recording.state, thread.workflow_id, put.sequence)
         for channel in channels:
-            writes = [self._pending(write) for write in put.ordered() if write.channel == channel]
-            found[channel]["writes"][:0] = writes
+            writes = [write for write in put.ordered() if write.channel == channel]
+            found[channel]["writes"][:0] = [
+                (write.task, channel, write_in(stored, put, write, self._values)) for write in writes
+            ]
 
     def _take_seed(self, found: dict[str, Any], channels: set[str], seed: dict[str, Any]) -> None:
         for channel in channels & seed.keys():
             told = seed[channel]
-            writes = [Write("", task, 0, channel, value, kind) for task, value, kind in told["writes"]]
-            found[channel]["writes"][:0] = map(self._pending, writes)
+            found[channel]["writes"][:0] = [
+                (task, channel, self._values.decode(owned(value), kind))
+                for task, value, kind in told["writes"]
+            ]
             if "seed" in told:
                 found[channel]["seed"] = self._values.decode(*owned(told["seed"]))
-
-    def _pending(self, write: Write) -> tuple[str, str, Any]:
-        return write.task, write.channel, self._values.decode(owned(write.value), write.kind)
 
     def _copy_writes(self, put: Put, place: Place) -> None:
         tasks: dict[tuple[str, str], list[Write]] = {}
@@ -145,7 +147,7 @@ class Upkeep:
         thread.refresh()
 
     def _seed(self, thread: Thread, put: Put) -> None:
-        channels = list(put.metadata.get(_COUNTERS) or ())
+        channels = list(put.metadata.get(COUNTERS) or ())
         if not channels:
             return
         history = {

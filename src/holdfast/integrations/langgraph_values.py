@@ -66,7 +66,7 @@ _REVIVING = frozenset({"json", "pickle"})
 #: What every `Overwrite` says that it is.
 _OVERWRITE = "__overwrite__"
 #: The C encoder takes what is plain and nothing else.
-_PLAIN_ONLY = (
+PLAIN_ONLY = (
     ormsgpack.OPT_PASSTHROUGH_BIG_INT
     | ormsgpack.OPT_PASSTHROUGH_DATACLASS
     | ormsgpack.OPT_PASSTHROUGH_DATETIME
@@ -343,7 +343,7 @@ def _validated(cls: type[BaseMessage], fields: dict[str, Any]) -> BaseMessage:
 
 def _is_plain(value: Any) -> bool:
     try:
-        ormsgpack.packb(value, None, _PLAIN_ONLY)
+        ormsgpack.packb(value, None, PLAIN_ONLY)
     except (TypeError, ValueError):
         return False
     return True
