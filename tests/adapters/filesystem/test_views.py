@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.adapters.filesystem import layout, manifest, views
 from holdfast.adapters.filesystem.manifest import entry_line, summed_line, transition_line
+from holdfast.adapters.filesystem.overlay import Files
 from holdfast.adapters.filesystem.store import FilesystemStore
 from holdfast.conformance.history import History, blob_name
 from holdfast.domain import plainjson
@@ -104,6 +105,51 @@ def test_a_last_event_may_be_nested_as_deep_as_a_commit_takes_it(store, fill, ro
     assert [views.event_seq(line) for line in again.events("wf")] == [1, 2, 3]
     assert set(again.workflows()) == {"wf", "only-events"}
     again.close()
+
+
+def fill_days(store, count):
+    """Commit events of three days, the later ones longer."""
+    head = Head()
+    for seq in range(1, count + 1):
+        day = f"2026-01-{11 + 3 * (seq - 1) // count}T14:30:00.000000Z"
+        event = commits.event("wf", seq, day, data={"said": "x" * seq})
+        assert store.commit([Commit("wf", head, events=(event,))]) == [None]
+        head = Head(event_seq=seq, event_hash=f"h{seq}")
+
+
+@pytest.mark.parametrize("reach", [1, 100, 1_000, 100_000])
+@pytest.mark.parametrize("is_settled", [False, True])
+def test_the_last_events_are_those_that_all_end_with(store, monkeypatch, reach, is_settled):
+    monkeypatch.setattr(views, "_TAIL_BYTES", reach)
+    fill_days(store, 60)
+    if is_settled:
+        store.settle()
+    lines = list(store.events("wf"))
+    assert [views.event_seq(line) for line in lines] == list(range(1, 61))
+    for after in range(62):
+        assert list(store.events("wf", after=after)) == lines[after:]
+
+
+def test_for_the_last_events_a_long_journal_is_not_read(store, root, monkeypatch):
+    monkeypatch.setattr(views, "_TAIL_BYTES", 1_000)
+    fill_days(store, 300)
+    store.settle()
+    read, count = Files.read, [0]
+
+    def counting(self, path, offset=0, length=None):
+        found = read(self, path, offset, length)
+        count[0] += len(found or b"") if "events_" in path else 0
+        return found
+
+    monkeypatch.setattr(Files, "read", counting)
+    assert len(list(store.events("wf", after=298))) == 2
+    assert 0 < count[0] <= 5_000
+    # A damaged line is no reason to stop before what is asked for.
+    last = max(root.glob("events/*/wf/*.jsonl"))
+    damaged = last.read_bytes().splitlines(keepends=True)
+    damaged[-3] = b"{not json\n"
+    last.write_bytes(b"".join(damaged))
+    assert list(FilesystemStore.open(str(root), read_only=True).events("wf", after=297)) == damaged[-3:]
 
 
 def test_a_workflow_is_listed_by_its_first_record_however_deep_that_is(store, fill, root):

@@ -294,23 +294,53 @@ class Views:
             self._disk.close(handle)
 
     def events(self, workflow_id: str, after: int) -> Iterator[bytes]:
-        for line in self._event_lines(layout.events_folder(workflow_id)):
+        for line in self._event_lines(layout.events_folder(workflow_id), after):
             if event_seq(line) > after:
                 yield line
 
-    def _event_lines(self, folder: str) -> list[bytes]:
-        """All event lines; read again if somebody was just writing them, as half a line or a gap shows."""
-        lines = list(event_lines(self._files, folder))
+    def _event_lines(self, folder: str, after: int) -> list[bytes]:
+        """Event lines after one; read again if somebody was just writing, as half a line or a gap shows."""
+        lines = self._lines_after(folder, after)
         for _ in range(_READ_AGAIN_MAX):
             if _without_gaps(lines):
                 break
             moved = self._refresh()
-            lines = list(event_lines(self._files, folder))
+            lines = self._lines_after(folder, after)
             if not moved:
                 break
         return lines
 
+    def _lines_after(self, folder: str, after: int) -> list[bytes]:
+        """Event lines after one, and some before it. For the last ones only the end of a journal is read."""
+        if not after:
+            return list(event_lines(self._files, folder))
+        found: list[bytes] = []
+        for name in reversed(self._files.list_folder(folder)):
+            if name.startswith("events_"):
+                lines = self._last_lines(f"{folder}/{name}", after)
+                found[:0] = lines
+                if lines and event_seq(lines[0]) <= after + 1:
+                    break
+        return found
 
+    def _last_lines(self, path: str, after: int) -> list[bytes]:
+        """Lines at the end of a file of events, as far back as the one after a given one."""
+        size, reach = self._files.size(path) or 0, _TAIL_BYTES
+        while True:
+            start = max(size - reach, 0)
+            lines = (self._files.read(path, start) or b"").splitlines(keepends=True)
+            if not start:
+                return lines
+            # The first one has begun before.
+            del lines[:1]
+            if lines and event_seq(lines[0]) <= after + 1:
+                return lines
+            reach *= _TAIL_FACTOR
+
+
+#: How much of the end of a file of events is read first, and how many times as much each time after that.
+_TAIL_BYTES = 64 * 1024
+_TAIL_FACTOR = 4
 #: Stands for the sequence of an event line that is damaged.
 UNKNOWN_EVENT = 1 << 62
 
