@@ -192,3 +192,13 @@ def test_a_reference_to_what_is_not_there_is_refused():
         forge(saver, config, {"topic": None})
         with pytest.raises(CheckpointSchemaError, match="does not hold"):
             got(HoldfastSaver(saver._service), config)
+
+
+def test_the_history_of_a_channel_has_what_its_writes_refer_to():
+    with HoldfastSaver.open("memory:") as saver:
+        config = put(saver, config_of("t"), {"__start__": {"topic": LONG}, "topic": "old"})
+        saver.put_writes(config, [("topic", LONG)], "task")
+        assert told(saver)[-1][2] == GIVEN
+        newest = put(saver, config, {"other": 1}, 2)
+        found = saver.get_delta_channel_history(config=newest, channels=["topic"])
+        assert found == {"topic": {"writes": [("task", "topic", LONG)], "seed": "old"}}
