@@ -148,3 +148,21 @@ def test_what_others_wrote_since_it_was_planned_makes_a_removal_a_conflict(tmp_p
             with pytest.raises(CheckpointConflictError):
                 service._engine.writer.remove("W", plan)
             assert other.restore_checkpoint("W@2").context == {"n": 1}
+
+
+@pytest.mark.parametrize("removing", [delete, erase])
+def test_what_follows_on_nothing_but_tombstones_needs_no_listing(
+    removing: Callable[[CheckpointService], None], tmp_path: Path
+) -> None:
+    with bootstrap.open(tmp_path / "store", retain=False) as service:
+        service.create_checkpoint("W", {"n": 1})
+        removing(service)
+        for step in (2, 3):
+            service.create_checkpoint("W", {"n": step})
+    [manifest] = (tmp_path / "store" / "checkpoints").rglob("manifest.jsonl")
+    manifest.unlink()
+    with bootstrap.open(tmp_path / "store", retain=False) as service:
+        for step in (2, 3):
+            assert service.restore_checkpoint(f"W@{step}").context == {"n": step}
+            assert service.validate_checkpoint(f"W@{step}").problems == ()
+        assert service.create_checkpoint("W", {"n": 4}).sequence == 4

@@ -166,7 +166,7 @@ class Drafting:
         """
         asked, base, sequence, sealer = self._asked, self._base, self._sequence, self._sealer
         text = f'{{"seq":{sequence},"id":{quoted(self._uuid)},"wf":{quoted(asked.workflow_id)}'
-        text += f',"ts":"{self._timestamp}"{self._names()}'
+        text += f',"ts":"{self._timestamp}"{self._names(is_whole=not base_sequence)}'
         if base_sequence != sequence - 1:
             text += f',"base":{base_sequence}'
         if self._subject.schema != SCHEMA_VERSION:
@@ -183,7 +183,7 @@ class Drafting:
             fields += b',"blobs":' + plainjson.dumps(list(blobs))
         return build_sealed(fields, self._secret(), body, base.head.checksum, sealer, sequence)
 
-    def _names(self) -> str:
+    def _names(self, *, is_whole: bool) -> str:
         """Write what a checkpoint is of, who made it and where it comes from."""
         asked, text = self._asked, ""
         if asked.type is not usual_type(asked.agent_id):
@@ -197,8 +197,8 @@ class Drafting:
         if asked.session_id is not None:
             text += f',"session":{_json(asked.session_id)}'
         # Where the record before has that checksum nothing is said of the parent, unless the record is
-        # sealed: what it was sealed on top of is part of the seal.
-        if self._sequence == 1 or self._sealer is not None:
+        # sealed: what it was sealed on top of is part of the seal. Of one that is whole it may not be there.
+        if is_whole or self._sealer is not None:
             text += f',"parent":{quoted(self._base.head.checksum)}'
         if asked.forked_from is not None:
             text += f',"forked_from":{_json(asked.forked_from)}'

@@ -46,6 +46,9 @@ def rebuild_manifest(files: Files, workflow_id: str, folder: str, events_folder:
             if sequence not in manifest.entries:
                 told = checksums[sequence] or _own_checksum(files, folder, keyframe)
                 manifest.entries[sequence] = _tombstone(manifest.entries[sequence + 1], told)
+    oldest = min(manifest.entries, default=1)
+    if oldest > 1 and checksums.get(oldest - 1):
+        manifest.entries[oldest - 1] = _tombstone(manifest.entries[oldest], checksums[oldest - 1])
     manifest.entries = dict(sorted(manifest.entries.items()))
     _replay_status(files, events_folder, manifest)
     return manifest
