@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from holdfast import bootstrap
+from holdfast.application.draft import Drafting
 from holdfast.application.resolve import living
 from holdfast.application.retain import plan_delete
 from holdfast.application.service import CheckpointService
@@ -166,3 +167,19 @@ def test_what_follows_on_nothing_but_tombstones_needs_no_listing(
             assert service.restore_checkpoint(f"W@{step}").context == {"n": step}
             assert service.validate_checkpoint(f"W@{step}").problems == ()
         assert service.create_checkpoint("W", {"n": 4}).sequence == 4
+
+
+def test_nor_does_what_was_written_before_whole_records_told_their_parent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = Drafting._names
+    monkeypatch.setattr(Drafting, "_names", lambda self, *, is_whole: names(self, is_whole=False))
+    with bootstrap.open(tmp_path / "store", retain=False) as service:
+        service.create_checkpoint("W", {"n": 1})
+        delete(service)
+        for step in (2, 3):
+            service.create_checkpoint("W", {"n": step})
+    [manifest] = (tmp_path / "store" / "checkpoints").rglob("manifest.jsonl")
+    manifest.unlink()
+    with bootstrap.open(tmp_path / "store", retain=False) as service:
+        assert [service.restore_checkpoint(f"W@{step}").context["n"] for step in (2, 3)] == [2, 3]

@@ -41,6 +41,8 @@ _HINT = "Restore an older checkpoint, and run `holdfast doctor`."
 
 #: Where a keyframe says which checkpoint it is of.
 _KEYFRAME_OF = re.compile(rb'"checkpoint_id":\{[^{}]*"checksum":"(sha256:[0-9a-f]{64})"')
+#: What a keyframe says of the checkpoint before its own.
+_KEYFRAME_AFTER = re.compile(rb'"prev_checkpoint":\{"sequence":\d+,"checksum":"(sha256:[0-9a-f]{64})"')
 
 
 @value
@@ -255,7 +257,7 @@ def _told_parent(data: bytes) -> str | None:
 
 
 def _parents(store: Store, workflow_id: str, sequence: int, listed: str) -> Iterator[str]:
-    """Yield what may be the checksum of a checkpoint: what its record, the listing, or its keyframe says.
+    """Yield what may be the checksum of a checkpoint: what its record, the listing, or a keyframe says.
 
     The record is quickly read; where it is gone or damaged the others may still know.
     """
@@ -271,3 +273,6 @@ def _parents(store: Store, workflow_id: str, sequence: int, listed: str) -> Iter
         found = _KEYFRAME_OF.search(store.keyframe(workflow_id, sequence))
         if found is not None:
             yield found[1].decode()
+    with suppress(CheckpointError):
+        after = _KEYFRAME_AFTER.finditer(store.keyframe(workflow_id, sequence + 1))
+        yield from (found[1].decode() for found in after)
