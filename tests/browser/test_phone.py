@@ -49,6 +49,23 @@ def test_the_tools_of_a_graph_lie_beside_it(browser, small):
         drawing.get_by_role("button", name="All").click()
 
 
+def test_a_graph_says_how_much_of_it_is_outside(browser, small):
+    with visit(browser, small, **PHONE) as visited:
+        visited.go("/runs/orders-17?tab=graph")
+        drawing, away = visited.at("graph-steps"), visited.at("away-steps")
+        expect(drawing).to_have_attribute("data-ready", "true")
+        tools, drawn = drawing.locator(".graph-tools").bounding_box(), drawing.bounding_box()
+        assert tools is not None and drawn is not None and tools["x"] >= drawn["x"]
+        middle = "node => { const box = node.getBoundingClientRect(); return box.x + box.width / 2; }"
+        nodes = [node.evaluate(middle) for node in drawing.locator("[data-node] rect:first-of-type").all()]
+        outside = [x for x in nodes if not drawn["x"] < x < drawn["x"] + drawn["width"]]
+        assert outside
+        expect(away).to_have_text(f"{len(outside)} of {len(nodes)} outside")
+        drawing.get_by_role("button", name="All").click()
+        expect(away).to_have_count(0)
+        visited.check()
+
+
 def test_a_table_that_goes_on_can_be_moved(browser, small):
     with visit(browser, small, **PHONE) as visited:
         visited.go("/audit")

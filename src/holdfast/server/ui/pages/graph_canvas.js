@@ -31,6 +31,7 @@ export function Canvas({ laid, nodes, edges, size, label, name, isLow, selected,
   const drag = useDrag(setView);
   useWheel(box, zoom);
   const walk = useWalk({ laid, nodes, selected, onSelect, onOpen, box, setView });
+  const away = view ? nodes.filter((node) => !isSeen(view, laid.places[node.id], box.current)).length : 0;
   const height = `min(${isLow ? 40 : 64}vh, ${Math.max(isLow ? 160 : 280, Math.round(laid.height) + 64)}px)`;
   return html`<div class="graph" ref=${box} data-testid=${`graph-${name}`} data-ready=${view ? "true" : null}
     data-nodes=${nodes.length} data-edges=${laid.ways.length} style=${{ height }}>
@@ -44,7 +45,8 @@ export function Canvas({ laid, nodes, edges, size, label, name, isLow, selected,
           size=${size} branch=${branches.get(node.branch)} isSelected=${node.id === selected}
           isStop=${selected ? node.id === selected : at === 0} onOpen=${onOpen} />`)}
       </g></svg>` : null}
-    <div class="graph-tools"><${Button} onClick=${() => zoom(STEP)}
+    <div class="graph-tools">${away ? html`<span class="away num" data-testid=${`away-${name}`}>${away} of
+      ${" "}${nodes.length} outside</span>` : null}<${Button} onClick=${() => zoom(STEP)}
       aria-label="Zoom in">+</${Button}><${Button} onClick=${() => zoom(1 / STEP)}
         aria-label="Zoom out">−</${Button}><${Button} onClick=${() => setView(whole())}>All</${Button}></div>
   </div>`;
@@ -135,10 +137,14 @@ function useWalk({ laid, nodes, selected, onSelect, onOpen, box, setView }) {
   };
 }
 
-function reveal(view, place, box) {
+/** Whether the middle of a node is in view, and so far from its edges. */
+function isSeen(view, place, box, wide = 0, high = 0) {
   const x = place.x * view.scale + view.x, y = place.y * view.scale + view.y;
-  const isSeen = x > 40 && x < box.clientWidth - 40 && y > 24 && y < box.clientHeight - 24;
-  return isSeen ? view : { ...view, x: box.clientWidth / 2 - place.x * view.scale, y:
+  return x > wide && x < box.clientWidth - wide && y > high && y < box.clientHeight - high;
+}
+
+function reveal(view, place, box) {
+  return isSeen(view, place, box, 40, 24) ? view : { ...view, x: box.clientWidth / 2 - place.x * view.scale, y:
     box.clientHeight / 2 - place.y * view.scale };
 }
 
