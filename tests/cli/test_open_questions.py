@@ -55,3 +55,7 @@ def test_a_workflow_that_cannot_be_read_hides_no_other(run: Run, tmp_path: Path)
     assert result.exit_code == 0
     assert "warning: A cannot be read" in result.err
     assert [row.split()[0] for row in result.out.splitlines()[1:]] == ["B"]
+    assert run("approve", "--list", "--json").data["unreadable"] == ["A"]
+    run("approve", "B")
+    run("resume", "B", "--app", f"{program}:panel")
+    assert "Nothing that can be read waits for an answer." in run("approve", "--list").err

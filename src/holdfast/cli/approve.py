@@ -149,33 +149,36 @@ def _list(call: Call, workflow_id: str | None) -> None:
     with reading(call) as kit:
         if workflow_id is not None:
             find_workflow(kit, workflow_id)
-        questions = _questions(call, kit, workflow_id)
+        questions, unreadable = _questions(call, kit, workflow_id)
         asking = dict.fromkeys(one.workflow_id for one in questions)
         tell(call, kit, [entry_of(kit, AuditType.STATE_READ, one) for one in asking])
     if call.output.as_json:
-        call.output.data({"questions": [_fields(one) for one in questions]})
+        call.output.data({"questions": [_fields(one) for one in questions], "unreadable": unreadable})
         return
     if not questions:
-        call.output.note("Nothing waits for an answer.")
+        known = "Nothing that can be read waits" if unreadable else "Nothing waits"
+        call.output.note(f"{known} for an answer.")
         return
     head = ("WORKFLOW", "STEP", "NAME", "SINCE (UTC)", "QUESTION", "ANSWER")
     call.output.table(head, map(_row, questions))
 
 
-def _questions(call: Call, kit: Kit, workflow_id: str | None) -> list[OpenQuestion]:
+def _questions(call: Call, kit: Kit, workflow_id: str | None) -> tuple[list[OpenQuestion], list[str]]:
+    """Find what is asked, and name the workflows of which that cannot be known."""
     from holdfast.application.insight.questions import OpenQuestion, all_questions, questions_of
     from holdfast.cli.open_questions import answers_under_way
 
     answers = answers_under_way(call, workflow_id)
     if workflow_id is not None:
-        return questions_of(kit, workflow_id, answers)
-    questions = []
+        return questions_of(kit, workflow_id, answers), []
+    questions, unreadable = [], []
     for one in all_questions(kit, answers):
         if isinstance(one, OpenQuestion):
             questions.append(one)
         else:
             click.echo(f"warning: {safe(one[0])} cannot be read: {safe(one[1].message)}", err=True)
-    return questions
+            unreadable.append(one[0])
+    return questions, unreadable
 
 
 def _row(one: OpenQuestion) -> tuple[str, ...]:
