@@ -148,6 +148,14 @@ def test_what_cannot_be_written_is_told_with_its_place(tmp_path: Path) -> None:
         assert caught.value.place == place.path("w")
 
 
+def test_a_file_in_which_nothing_found_room_is_no_report(place: ProgressFolder) -> None:
+    place.append("w", "", "")
+    assert Path(place.path("w")).read_bytes() == b""
+    assert not place.has("w") and place.read("w") is None
+    place.append("w", HEAD, "one\n")
+    assert place.has("w") and place.read("w") == f"{HEAD}one\n"
+
+
 def test_a_folder_in_the_place_of_a_report_is_no_report(place: ProgressFolder) -> None:
     os.makedirs(place.path("w"))
     assert place.read("w") is None and not place.has("w")

@@ -94,13 +94,13 @@ class ProgressFolder:
                     self._disk.unlink(each)
 
     def read(self, workflow_id: str) -> str | None:
-        """Answer a report; None if there is none that can be read."""
+        """Answer a report; None if there is none that can be read, or a full disk left a file without any."""
         try:
             handle = self._disk.open(self._name(workflow_id))
         except OSError:
             return None
         try:
-            return self._disk.read(handle, self._disk.size(handle), 0).decode("utf-8", "replace")
+            return self._disk.read(handle, self._disk.size(handle), 0).decode("utf-8", "replace") or None
         except OSError:
             return None
         finally:
@@ -109,7 +109,7 @@ class ProgressFolder:
     def has(self, workflow_id: str) -> bool:
         """Tell whether there is a report."""
         try:
-            return self._disk.file_size(self._name(workflow_id)) is not None
+            return bool(self._disk.file_size(self._name(workflow_id)))
         except OSError:
             return False
 
