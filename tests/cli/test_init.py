@@ -18,6 +18,13 @@ def test_a_place_where_nothing_can_be_made_is_told_as_that(run: Run, url: str):
     assert "durable" not in result.err
 
 
+def test_a_link_that_leads_nowhere_is_no_place_for_a_store(run: Run, tmp_path: Path):
+    (tmp_path / "store").symlink_to("nowhere")
+    result = run("init", "--store", tmp_path / "store")
+    assert result.exit_code == Exit.UNREACHABLE
+    assert "no store can be made here (File exists)" in result.err and "durable" not in result.err
+
+
 def test_a_store_is_made(run: Run, tmp_path: Path):
     place = tmp_path / "new"
     result = run("init", "--store", place)

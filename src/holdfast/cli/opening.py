@@ -107,7 +107,7 @@ def _opened(call: Call, *, create: bool, **settings: Any) -> CheckpointService:
     try:
         return bootstrap.open(call.store, create=create, **settings)
     except CheckpointWriteError as failed:
-        if not create or type(failed) is not CheckpointWriteError or os.path.lexists(failed.place):
+        if not create or type(failed) is not CheckpointWriteError or os.path.exists(failed.place):
             raise
         why = getattr(failed.__cause__, "strerror", None) or failed.message
         raise PermissionDeniedError(
