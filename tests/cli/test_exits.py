@@ -13,6 +13,15 @@ def test_every_error_of_the_library_has_an_exit_code_and_nothing_else_has():
     assert set(EXIT_OF_ERROR) == set(all_codes())
 
 
+def test_every_code_that_only_the_command_line_has_is_on_its_page():
+    room = Path(__file__).parents[2] / "src" / "holdfast" / "cli"
+    sources = [path.read_text() for path in room.glob("*.py")]
+    used = {code for text in sources for code in re.findall(r'\bFailure\(\s*"([a-z_]+)"', text)}
+    told = PAGE.read_text().split("`code` is one of", 1)[1].split("### Exit codes", 1)[0]
+    assert "not_installed" in used
+    assert used - set(all_codes()) <= set(re.findall(r"`([a-z_]+)`", told))
+
+
 def test_an_error_of_a_newer_library_is_unexpected():
     assert exit_of("from_the_future") is Exit.UNEXPECTED
 
