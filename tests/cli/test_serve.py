@@ -17,6 +17,7 @@ import pytest
 import holdfast
 from holdfast.server.serving import listen
 from holdfast.server.settings import Settings
+from tests.cli.conftest import without_privileges
 
 
 @pytest.fixture
@@ -101,6 +102,19 @@ def test_a_token_made_while_it_runs_is_good_and_a_revoked_one_is_not(run, store)
         refused.value.close()
         process.terminate()
         process.wait(30)
+
+
+def test_whoever_may_only_read_a_store_is_told_how_it_is_served(run, public_folder, monkeypatch):
+    monkeypatch.chdir(public_folder)
+    store = public_folder / "store"
+    holdfast.open(str(store)).close()
+    # What it loads for the first time may be readable by its owner only.
+    assert run("serve", "--store", store, "--bind", "0.0.0.0:0").exit_code == 31
+    for path in (store, *store.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    with without_privileges():
+        refused = run("serve", "--store", store, "--bind", "127.0.0.1:0")
+    assert refused.exit_code == 13 and "With --read-only it is served as it is." in refused.err
 
 
 def test_a_public_server_without_a_token_is_refused(run, store):

@@ -15,6 +15,7 @@ from holdfast.cli.exits import Exit, Failure
 from holdfast.cli.group import Call, StoreCommand
 from holdfast.cli.output import safe
 from holdfast.cli.resolver_loading import resolver_named, resolver_option
+from holdfast.domain.errors import PermissionDeniedError
 
 if TYPE_CHECKING:
     from holdfast.application.kit import Kit
@@ -128,7 +129,12 @@ def _serve(call: Call, settings: Settings, resolver_of: Callable[[Kit], Resolver
         raise _not_installed(missing) from missing
     from holdfast.config import Config
 
-    desk = open_desk(Config.load({"store": call.store}), settings)
+    try:
+        desk = open_desk(Config.load({"store": call.store}), settings)
+    except PermissionDeniedError as denied:
+        if not settings.is_read_only:
+            denied.hint = f"{denied.hint} With --read-only it is served as it is."
+        raise
     desk.resolver_of = resolver_of
     try:
         _refuse_open(desk, settings)
