@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import CheckpointService
+from holdfast import AgentFailedError, CheckpointService, Retry, Workflow
 from holdfast.domain.errors import (
     CheckpointWriteError,
     EffectUnknownError,
@@ -28,9 +29,9 @@ from holdfast.execution.driving import Asking, Driver
 from holdfast.execution.effects import Effect, Found, Unknown, perform
 from holdfast.execution.journal import Fact, Journal
 from tests.application.services import make_service
-from tests.execution.journals import begun, recovered
+from tests.execution.journals import PATIENCE_SECONDS, begun, recovered
 from tests.execution.narrow_stores import LARGE, NarrowStore
-from tests.execution.runs import chain, opened, run, types
+from tests.execution.runs import chain, latest, opened, run, types
 
 
 class Crashed(BaseException):
@@ -68,8 +69,8 @@ class World:
         return Effect("WF-1", "plan", "plan", name, self.call, (1, "a"), Unknown(unknown), check, **more)
 
     def perform(self, effect: Effect) -> Any:
-        known = self.journal.agent_state("plan").get("effects", {}).get(effect.name)
-        return Driver(self.journal, None).drive(perform(effect, known, self.ask))
+        asking = perform(effect, lambda: self.journal.agent_state("plan"), self.ask)
+        return Driver(self.journal, None).drive(asking)
 
     def crash(self, effect: Effect) -> None:
         self.faults.append(Crashed())
@@ -123,7 +124,7 @@ def test_a_coroutine_is_awaited(world: World) -> None:
     async def on_the_loop() -> Any:
         other = Effect("WF-1", "plan", "plan", "other", send, (), Unknown.ASK, None)
         return await Driver(world.journal, asyncio.get_running_loop()).drive_async(
-            perform(other, None, world.ask)
+            perform(other, dict, world.ask)
         )
 
     assert asyncio.run(on_the_loop()) != effect.key
@@ -414,3 +415,49 @@ def test_a_fork_that_asks_for_something_else_after_a_refusal_has_a_key_of_its_ow
     other = replace(fork_of(effect), given="50")
     world.perform(other)
     assert world.calls == [other.key] and other.key != effect.key
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_what_comes_of_an_attempt_that_was_given_up_is_heeded_and_stands_for_no_other(
+    is_refused: bool,
+) -> None:
+    """The first attempt is slow; its end comes once the second one has asked, or has begun anew."""
+    calls, may_end, ended = list[str](), threading.Event(), threading.Event()
+
+    def pay(key: str) -> str:
+        calls.append(key)
+        if len(calls) > 1:
+            may_end.set()
+            assert ended.wait(PATIENCE_SECONDS)
+            raise TimeoutError
+        assert may_end.wait(PATIENCE_SECONDS)
+        if is_refused:
+            raise ValueError("too late")
+        return "paid"
+
+    def agent(ctx: Context) -> Any:
+        try:
+            return ctx.effect("pay", pay)
+        finally:
+            if ctx.attempt == 1:
+                ended.set()
+
+    def subscriber(kind: str, data: Mapping[str, Any]) -> None:
+        if kind == "approval_requested":
+            if not is_refused:
+                may_end.set()
+                assert ended.wait(PATIENCE_SECONDS)
+            service.requests.put("WF-1", "approval", actor="ann", data={"step": "agent", "granted": True})
+
+    workflow = Workflow("paying")
+    workflow.agent(timeout_seconds=0.05, retry=Retry(2, delay_seconds=0))(agent)
+    with opened() as service:
+        options: dict[str, Any] = {"subscribers": (subscriber,), "poll_seconds": 0.01}
+        if is_refused:
+            with pytest.raises(AgentFailedError):
+                run(workflow, service, **options)
+            # Nobody knows what came of the second one.
+            assert latest(service).agent_states["agent"]["effects"]["pay"]["status"] == "started"
+        else:
+            assert run(workflow, service, **options).value == "paid"
+            assert len(calls) == 1

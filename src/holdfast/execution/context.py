@@ -347,8 +347,8 @@ class Context:
         return min([own, *(child.quiet_seconds for child in tuple(self.children))])
 
     def _performed(self, effect: Effect) -> Asking:
-        known = self._journal.agent_state(self.step_id).get("effects", {}).get(effect.name)
-        return copy.deepcopy((yield from perform(effect, known, self._asked)))
+        asking = perform(effect, lambda: self._journal.agent_state(self.step_id), self._asked)
+        return copy.deepcopy((yield from asking))
 
     def _asked(self, question: Question) -> Asking:
         return ask(question, self.step_id, self.agent, self._approvals, self._awaited)

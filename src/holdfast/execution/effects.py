@@ -77,8 +77,17 @@ class Effect:
         return "hf-" + hashlib.sha256(told.encode()).hexdigest()[:40]
 
 
-def perform(effect: Effect, known: Mapping[str, Any] | None, ask: Callable[[Question], Asking]) -> Asking:
-    """Do an effect unless it was done, and record both ends of it."""
+def perform(
+    effect: Effect, state: Callable[[], Mapping[str, Any]], ask: Callable[[Question], Asking]
+) -> Asking:
+    """Do an effect unless it was done, and record both ends of it.
+
+    Args:
+        effect: what is done.
+        state: tells what is known of its step as of now: an attempt that was given up may come to its end.
+        ask: asks a person.
+    """
+    known = _known(effect, state)
     if known is not None and known["status"] != "failed":
         check_given(
             f"the effect {effect.name!r}", known, effect.given, f"{effect.workflow_id} {effect.step_id}"
@@ -91,17 +100,28 @@ def perform(effect: Effect, known: Mapping[str, Any] | None, ask: Callable[[Ques
         settled = yield from _settle(effect, starts, ask)
         if settled is not None:
             return settled.result
+        known = _known(effect, state)
+        if known is not None and known["status"] == "done":
+            # It came to its end while somebody was asked.
+            return known.get("result")
     yield from _start(effect, starts + 1)
     try:
         result = yield Call(effect.call, (effect.key, *effect.arguments))
     except Exception as fault:
-        if not isinstance(fault, effect.unsure):
+        # Another attempt may have begun it since, and this answer is not that one's.
+        is_newest = (_known(effect, state) or {}).get("starts") == starts + 1
+        if is_newest and not isinstance(fault, effect.unsure):
             # The other side refused: that is an answer, and the next attempt may ask again.
             told = {**_told(effect), "status": "failed", "error": _shown(effect, fault)}
             yield Fact(EFFECT_DONE, told, effect.step_id, effect.agent)
         raise
     yield Fact(EFFECT_DONE, {**_told(effect), "result": result}, effect.step_id, effect.agent)
     return result
+
+
+def _known(effect: Effect, state: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    effects: Mapping[str, Mapping[str, Any]] = state().get("effects", {})
+    return effects.get(effect.name)
 
 
 def _as_begun(effect: Effect, known: Mapping[str, Any] | None) -> Effect:
