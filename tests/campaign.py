@@ -171,6 +171,8 @@ class Chronicle:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        # In our order: by itself it begins with the largest files, and never got to the parts.
+        config.option.loadscopereorder = False
         scheduler = importlib.import_module("xdist.scheduler").LoadScopeScheduling(config, log)
         scheduler._split_scope = _scope_of
         return scheduler

@@ -54,6 +54,14 @@ THE_FIRST_TAKES_ALL = """
         pass
 """
 
+MANY = """
+    import pytest
+
+    @pytest.mark.parametrize("number", range(40))
+    def test_each(campaign, number):
+        pass
+"""
+
 PLAIN = """
     def test_as_every_day():
         pass
@@ -200,6 +208,14 @@ def test_parts_are_done_in_turn_and_what_is_in_none_with_the_second_ones() -> No
 def test_harnesses_in_one_piece_come_with_the_first_parts_and_properties_last() -> None:
     assert order_of("control", is_harness=True) == order_of("a[part01of24]")
     assert order_of("property", is_property=True) > order_of("whole") > order_of("a[part01of24]")
+
+
+def test_the_first_part_comes_before_a_file_of_many_tests(project: pytest.Pytester) -> None:
+    project.makepyfile(test_a_file_of_many=MANY, test_harness=IN_PARTS)
+    project.runpytest_subprocess(*BOUNDED, "--numprocesses=1", "--dist=loadscope").assert_outcomes(passed=64)
+    [ledger] = (project.path / "build" / "campaign").glob("*.jsonl")
+    first, second = ledger.read_text().splitlines()[:2]
+    assert "part01of24" in first and "test_each" in second
 
 
 def test_half_a_line_of_the_ledger_is_left_out(tmp_path: Path) -> None:
