@@ -104,7 +104,6 @@ export function Acting({ title, onClose, onDone, scope, verb, kind = "primary", 
     </form>`}</${Dialog}>`;
 }
 
-/** A list of texts with a heading; nothing where there are none. */
 export function Listed({ title, items, tone = "", max = 20 }) {
   if (!items?.length) return null;
   return html`<div class="listed ${tone}"><h3>${title}</h3><ul>${items.slice(0, max).map((item) => html`<li>
@@ -124,7 +123,6 @@ function Told({ text }) {
   return html`<details><summary>${text.slice(0, end + 1)}</summary><p>${text.slice(end + 2)}</p></details>`;
 }
 
-/** A tick that has to be set. */
 export function Allow({ checked, onChange, children }) {
   return html`<label class="allow"><input type="checkbox" checked=${checked} onChange=${(event) =>
     onChange(event.currentTarget.checked)} /><span>${children}</span></label>`;

@@ -3,7 +3,6 @@
 
 import { useEffect, useRef } from "./vendor/preact.js";
 
-/** What the help shows. */
 export const HELP = [
   ["/", "Search"],
   ["j / k", "Next, previous row"],

@@ -38,7 +38,6 @@ function change(state) {
   if (live.value.state !== state) live.value = { ...live.value, state, since: Date.now() };
 }
 
-/** Begin to listen. */
 export function begin() {
   if (stream) return;
   // Who tries again is as stale as before.
@@ -55,7 +54,6 @@ export function begin() {
   });
 }
 
-/** Stop listening. */
 export function end() {
   const mine = stream;
   stream = null;

@@ -67,7 +67,6 @@ export async function act(kind, props = {}) {
   if (found) showDialog(found.load ? await found.load() : found, props);
 }
 
-/** Say something for a moment. */
 export function toast(text, tone = "ok") {
   const mine = { text, tone, id: crypto.randomUUID() };
   toasts.value = [...toasts.value, mine];

@@ -57,7 +57,6 @@ export function quoted(text) {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`;
 }
 
-/** Shorten a long name in its middle. */
 export function short(text, max = 24) {
   const whole = String(text ?? "");
   if (whole.length <= max) return whole;

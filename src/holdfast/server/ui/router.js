@@ -56,7 +56,6 @@ export const to = {
   about: () => "#/about",
 };
 
-/** Go somewhere. */
 export function go(href) {
   location.hash = href.replace(/^#/, "");
 }

@@ -45,7 +45,7 @@ export function Canvas({ laid, nodes, edges, size, label, name, isLow, selected,
           size=${size} branch=${branches.get(node.branch)} isSelected=${node.id === selected}
           isStop=${selected ? node.id === selected : at === 0} onOpen=${onOpen} />`)}
       </g></svg>` : null}
-    <div class="graph-tools">${away ? html`<span class="away num" data-testid=${`away-${name}`}>${away} of
+    <div class="graph-tools">${away ? html`<span class="muted" data-testid=${`away-${name}`}>${away} of
       ${" "}${nodes.length} outside</span>` : null}<${Button} onClick=${() => zoom(STEP)}
       aria-label="Zoom in">+</${Button}><${Button} onClick=${() => zoom(1 / STEP)}
         aria-label="Zoom out">−</${Button}><${Button} onClick=${() => setView(whole())}>All</${Button}></div>

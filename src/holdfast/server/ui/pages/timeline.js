@@ -185,7 +185,6 @@ function firstSeen(model, from) {
   return at < 0 ? 0 : at;
 }
 
-/** Dragging, pinching, pointing, clicking. */
 function usePointing({ canvas, seen, gutter, perPixel, placeAt, find, setOver, open }) {
   const pointers = useRef(new Map());
   const moved = useRef(0);

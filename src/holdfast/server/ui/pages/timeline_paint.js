@@ -14,7 +14,6 @@ const CLOCKS = {
   milli: new Intl.DateTimeFormat(undefined, { ...TIME, second: "2-digit", fractionalSecondDigits: 3 }),
 };
 
-/** The colours of the theme, read once. */
 export function palette() {
   const found = {};
   for (const name of ["surface", "sunken", "line", "line-strong", "text", "muted", "accent", "accent-soft",
@@ -276,7 +275,6 @@ function paintGutter(pen, view) {
   pen.fillRect(0, AXIS_PX - 1, gutter, 1);
 }
 
-/** Draw the whole run small, with the part that is seen. */
 export function paintMini(pen, view, bins) {
   const { colours, width, gutter } = view;
   const height = view.miniHeight, wide = width - gutter;
