@@ -161,6 +161,20 @@ def test_what_was_refused_while_the_folder_was_away_is_not_found_in_it_later(tmp
         assert service.restore_checkpoint("WF-1@latest").context == {"n": 1}
 
 
+def test_events_that_are_being_put_in_the_place_of_others_are_no_file_of_events_yet(tmp_path: Path) -> None:
+    with holdfast.open(str(tmp_path)) as service:
+        service.append_event("WF-1", "A")
+        service.append_event("WF-1", "B")
+    [events] = tmp_path.glob("events/*/*/events_*.jsonl")
+    # Left by whoever was killed before it had its name, or not finished yet by somebody else.
+    half = events.with_name(events.name + ".tmp")
+    half.write_bytes(events.read_bytes().splitlines(keepends=True)[0])
+    with holdfast.open(str(tmp_path)) as service:
+        assert service.append_event("WF-1", "C").seq == 3
+        assert [event.type for event in service.events("WF-1")] == ["A", "B", "C"]
+    assert b'"C"' in events.read_bytes() and b'"C"' not in half.read_bytes()
+
+
 def test_another_folder_in_its_place_is_not_taken_for_the_store(tmp_path: Path) -> None:
     with holdfast.open(str(tmp_path / "other")) as service:
         service.create_checkpoint("WF-2", {})

@@ -112,7 +112,7 @@ def _check_events(files: Files, workflow_id: str, listed: Manifest) -> Iterator[
     """Sequences without a hole, up to where the checkpoints say they went."""
     folder = layout.events_folder(workflow_id)
     for name in files.list_folder(folder):
-        if name.startswith("events_") and not files.size(f"{folder}/{name}"):
+        if layout.is_events_name(name) and not files.size(f"{folder}/{name}"):
             yield Finding(f"{folder}/{name}", "the file is empty; removed events leave no file")
     last = 0
     for line in event_lines(files, folder):

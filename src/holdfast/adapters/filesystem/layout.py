@@ -101,6 +101,11 @@ def events_name(timestamp: str) -> str:
     return f"events_{timestamp[:10]}.jsonl"
 
 
+def is_events_name(name: str) -> bool:
+    """Tell an events file from others: one that is being put in the place of another is none yet."""
+    return name.startswith("events_") and name.endswith(".jsonl")
+
+
 def is_sha256(text: str) -> bool:
     return len(text) == 64 and set(text) <= set("0123456789abcdef")
 

@@ -206,5 +206,5 @@ def _told_of(manifest: Manifest, sequence: int, event: dict[str, Any]) -> Entry 
 def event_lines(files: Files, folder: str) -> Iterator[bytes]:
     """Lines of all event files of a workflow, oldest first."""
     for name in files.list_folder(folder):
-        if name.startswith("events_"):
+        if layout.is_events_name(name):
             yield from (files.read(f"{folder}/{name}") or b"").splitlines(keepends=True)

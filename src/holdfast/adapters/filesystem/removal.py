@@ -93,7 +93,7 @@ def _sums_without(sums: bytes, gone: set[str]) -> bytes:
 def _old_events(files: Files, workflow_id: str, through: int) -> list[str]:
     """Event files all of whose events may go. The newest file always stays: it carries the head."""
     folder = layout.events_folder(workflow_id)
-    names = [name for name in files.list_folder(folder) if name.startswith("events_")]
+    names = [name for name in files.list_folder(folder) if layout.is_events_name(name)]
     old = []
     for name in names[:-1]:
         lines = (files.read(f"{folder}/{name}") or b"").splitlines(keepends=True)
@@ -106,7 +106,7 @@ def _old_events(files: Files, workflow_id: str, through: int) -> list[str]:
 def _cut_events(files: Files, workflow_id: str, through: int) -> list[Operation]:
     """Write the newest event file anew without the lines that go: which also has the journal wiped."""
     folder = layout.events_folder(workflow_id)
-    names = [name for name in files.list_folder(folder) if name.startswith("events_")]
+    names = [name for name in files.list_folder(folder) if layout.is_events_name(name)]
     if not names:
         return []
     path = f"{folder}/{names[-1]}"

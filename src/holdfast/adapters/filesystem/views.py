@@ -140,7 +140,7 @@ class Views:
         """Head of a workflow: its last checkpoint and its last event."""
         last = self.manifest(workflow_id).last
         folder = layout.events_folder(workflow_id)
-        names = [name for name in self._files.list_folder(folder) if name.startswith("events_")]
+        names = [name for name in self._files.list_folder(folder) if layout.is_events_name(name)]
         event_seq, event_hash = 0, Head().event_hash
         if names:
             event_seq, event_hash = self.steady(lambda: self._last_event(f"{folder}/{names[-1]}"))
@@ -316,7 +316,7 @@ class Views:
             return list(event_lines(self._files, folder))
         found: list[bytes] = []
         for name in reversed(self._files.list_folder(folder)):
-            if name.startswith("events_"):
+            if layout.is_events_name(name):
                 lines = self._last_lines(f"{folder}/{name}", after)
                 found[:0] = lines
                 if lines and event_seq(lines[0]) <= after + 1:
