@@ -53,7 +53,7 @@ def all_parts(total: int = PARTS) -> list[Part]:
 
 
 def order_of(nodeid: str, *, is_harness: bool = False, is_property: bool = False) -> int:
-    """Put first parts, whole harnesses and controls first: who stops early has looked at each.
+    """Put first parts, whole harnesses and controls first: who stops early has looked at many.
 
     Other tests that grow come with the second parts, and properties, of which there are most, after that.
     """
